@@ -1,0 +1,44 @@
+# Runs one private server and cleans up after it, whatever becomes of the program that started it.
+#
+#   $1         the private directory, removed at the end and this file with it
+#   $2         the folder that holds initdb and postgres
+#   the rest   arguments for postgres
+#
+# Descriptor 3 is the reading end of a pipe. Only the program holds the writing end and nothing is ever
+# written to it, so reading returns when the program closes it or ends, by whatever death.
+#
+# This shell leads a process group of its own: Ctrl-C at the terminal does not reach it, and "kill 0"
+# means this shell, initdb and the postmaster. (The postmaster's children lead groups of their own and
+# end with it.)
+
+dir=$1
+bin=$2
+shift 2
+
+# This shell must outlive the signals sent below. A signal that is caught, unlike one that is ignored,
+# has its usual effect again in initdb and postgres.
+trap : TERM QUIT
+
+(
+    trap '' TERM QUIT
+    read -r _ <&3
+
+    # TERM ends initdb. QUIT is the immediate shutdown of postgres, without a checkpoint, since the data
+    # is thrown away. Sent again each second, because the first may fall between initdb and postgres.
+    for _ in 1 2 3 4 5 6 7 8 9 10; do
+        kill -TERM 0
+        kill -QUIT 0
+        sleep 1
+    done
+    kill -KILL 0
+) &
+exec 3<&-
+
+"$bin/initdb" --pgdata="$dir/data" --username=holdfast --pwfile="$dir/password" --auth=scram-sha-256 \
+    --encoding=UTF8 --locale=C --no-sync &&
+    "$bin/postgres" -D "$dir/data" "$@"
+
+rm -rf -- "$dir"
+
+# Takes the reader above along, and this shell.
+kill -KILL 0
