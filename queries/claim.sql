@@ -1,0 +1,67 @@
+-- name: ClaimJobs :many
+-- ClaimJobs gives due jobs of one queue to a worker under a lease, at most @quota from each
+-- of the buckets and @batch in all, probing the buckets in the order given. Called by
+-- domain/claim.go. Zero rows: nothing is due, everything due is locked by another claim, or
+-- the queue is paused. No ORDER BY stands around the probes, so that they stop as soon as
+-- the batch is full: the cost does not grow with the backlog.
+-- Index: inbox_claim_idx, then inbox_pkey. Locks: the rows it returns; skips locked ones.
+WITH served AS MATERIALIZED (
+    SELECT queue.retention_mode
+    FROM holdfast.queues AS queue
+    WHERE queue.name = @queue::text
+        AND NOT queue.paused
+),
+picked AS MATERIALIZED (
+    SELECT
+        due.id,
+        due.partition_bucket
+    FROM (SELECT unnest(@partition_buckets::integer[]) AS number) AS bucket
+    CROSS JOIN LATERAL (
+        SELECT
+            job.id,
+            job.partition_bucket
+        FROM holdfast.inbox AS job
+        -- Literals, never parameters: the partial index must match.
+        WHERE job.status = 'pending'
+            AND NOT job.ordered
+            AND job.queue = @queue::text
+            AND job.partition_bucket = bucket.number
+            AND job.available_at <= now()
+        ORDER BY
+            job.available_at,
+            job.seq
+        LIMIT @quota::integer
+        FOR UPDATE SKIP LOCKED
+    ) AS due
+    WHERE EXISTS (SELECT FROM served)
+    LIMIT @batch::integer
+)
+UPDATE holdfast.inbox AS job
+SET
+    status = 'processing',
+    claimed_by = @worker_id::text,
+    claimed_at = now(),
+    lease_expires_at = now() + @lease::interval,
+    -- Drawn for each row, after its lock: drawn once a batch, a later claim of a row could
+    -- get the smaller token.
+    lease_generation = (SELECT meta.epoch FROM holdfast.meta AS meta WHERE meta.singleton) * 1099511627776 + nextval('holdfast.generation_seq'),
+    attempts = job.attempts + 1
+FROM picked
+WHERE job.id = picked.id
+    AND job.partition_bucket = picked.partition_bucket
+RETURNING
+    job.id,
+    job.seq,
+    job.queue,
+    job.kind,
+    job.partition_key,
+    job.partition_bucket,
+    job.attempts,
+    job.max_attempts,
+    job.lease_generation,
+    job.available_at,
+    job.created_at,
+    job.idempotency_key,
+    job.headers,
+    job.payload,
+    (SELECT served.retention_mode FROM served)::holdfast.retention_mode AS retention_mode;

@@ -1,0 +1,123 @@
+-- name: CompleteJobs :many
+-- CompleteJobs finishes the claims of the set by moving their rows to the archive: the way
+-- of a queue in mode archive. Called by domain/complete.go. A job that does not come back
+-- was not touched: the worker no longer holds that claim. Settling does not ask whether the
+-- lease has ended; only a reclaim takes a claim away. The whole fence is a join condition.
+-- Index: inbox_pkey. Locks: the rows it moves.
+WITH moved AS (
+    DELETE FROM holdfast.inbox AS job
+    USING (
+        SELECT
+            unnest(@partition_buckets::integer[]) AS partition_bucket,
+            unnest(@ids::uuid[]) AS id,
+            unnest(@lease_generations::bigint[]) AS lease_generation,
+            @worker_id::text AS worker_id
+    ) AS held
+    WHERE job.id = held.id
+        AND job.partition_bucket = held.partition_bucket
+        AND job.lease_generation = held.lease_generation
+        AND job.claimed_by = held.worker_id
+    RETURNING
+        job.id,
+        job.seq,
+        job.lease_generation,
+        job.available_at,
+        job.created_at,
+        job.partition_bucket,
+        job.attempts,
+        job.max_attempts,
+        job.ordered,
+        job.queue,
+        job.kind,
+        job.partition_key,
+        job.claimed_by,
+        job.idempotency_key,
+        job.last_error,
+        job.headers,
+        job.payload
+)
+INSERT INTO holdfast.inbox_archive (
+    id,
+    seq,
+    lease_generation,
+    available_at,
+    created_at,
+    completed_at,
+    partition_bucket,
+    attempts,
+    max_attempts,
+    ordered,
+    queue,
+    kind,
+    partition_key,
+    finished_by,
+    idempotency_key,
+    last_error,
+    headers,
+    payload
+)
+SELECT
+    moved.id,
+    moved.seq,
+    moved.lease_generation,
+    moved.available_at,
+    moved.created_at,
+    now(),
+    moved.partition_bucket,
+    moved.attempts,
+    moved.max_attempts,
+    moved.ordered,
+    moved.queue,
+    moved.kind,
+    moved.partition_key,
+    moved.claimed_by,
+    moved.idempotency_key,
+    moved.last_error,
+    moved.headers,
+    moved.payload
+FROM moved
+RETURNING id;
+
+-- name: CompleteAndKeepJobs :many
+-- CompleteAndKeepJobs finishes the claims of the set and leaves their rows in the inbox as
+-- completed: the way of a queue in mode keep; housekeeping archives them later. Otherwise
+-- as CompleteJobs. Index: inbox_pkey. Locks: the rows it returns.
+UPDATE holdfast.inbox AS job
+SET
+    status = 'completed',
+    completed_at = now(),
+    finished_at = now(),
+    finished_by = job.claimed_by,
+    claimed_by = NULL,
+    claimed_at = NULL,
+    lease_expires_at = NULL
+FROM (
+    SELECT
+        unnest(@partition_buckets::integer[]) AS partition_bucket,
+        unnest(@ids::uuid[]) AS id,
+        unnest(@lease_generations::bigint[]) AS lease_generation,
+        @worker_id::text AS worker_id
+) AS held
+WHERE job.id = held.id
+    AND job.partition_bucket = held.partition_bucket
+    AND job.lease_generation = held.lease_generation
+    AND job.claimed_by = held.worker_id
+RETURNING job.id;
+
+-- name: CompleteAndDropJobs :many
+-- CompleteAndDropJobs finishes the claims of the set by deleting their rows: the way of a
+-- queue in mode drop. Otherwise as CompleteJobs.
+-- Index: inbox_pkey. Locks: the rows it deletes.
+DELETE FROM holdfast.inbox AS job
+USING (
+    SELECT
+        unnest(@partition_buckets::integer[]) AS partition_bucket,
+        unnest(@ids::uuid[]) AS id,
+        unnest(@lease_generations::bigint[]) AS lease_generation,
+        @worker_id::text AS worker_id
+) AS held
+WHERE job.id = held.id
+    AND job.partition_bucket = held.partition_bucket
+    AND job.lease_generation = held.lease_generation
+    AND job.claimed_by = held.worker_id
+RETURNING job.id;

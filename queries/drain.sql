@@ -1,0 +1,43 @@
+-- name: DrainWorker :execrows
+-- DrainWorker tells a live worker to stop claiming and to finish what it holds. Called by
+-- the worker itself when it stops. Zero rows: it is not alive.
+-- Index: workers_pkey. Locks: the worker's row.
+UPDATE holdfast.workers AS worker
+SET status = 'draining'
+WHERE worker.id = @id::text
+    AND worker.status = 'alive';
+
+-- name: LeaveWorker :execrows
+-- LeaveWorker marks a worker dead that has finished its drain. Called by domain/drain.go as
+-- the worker's last word. Zero rows: somebody marked it dead before.
+-- Index: workers_pkey. Locks: the worker's row.
+UPDATE holdfast.workers AS worker
+SET
+    status = 'dead',
+    last_seen_at = now()
+WHERE worker.id = @id::text
+    AND worker.status <> 'dead';
+
+-- name: CountHeldJobs :one
+-- CountHeldJobs counts the claims that a worker holds: zero after a drain.
+-- Index: inbox_processing_idx.
+SELECT count(*)
+FROM holdfast.inbox AS job
+WHERE job.status = 'processing'
+    AND job.claimed_by = @worker_id::text;
+
+-- name: ListHeldClaims :many
+-- ListHeldClaims lists claims that a worker holds, in key order. Called by domain/drain.go
+-- at the end of a drain, to give back those that the worker itself does not know of because
+-- the reply to its claim was lost. Index: inbox_processing_idx.
+SELECT
+    job.id,
+    job.partition_bucket,
+    job.lease_generation
+FROM holdfast.inbox AS job
+WHERE job.status = 'processing'
+    AND job.claimed_by = @worker_id::text
+ORDER BY
+    job.partition_bucket,
+    job.id
+LIMIT @max_rows::integer;

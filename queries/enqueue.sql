@@ -1,0 +1,222 @@
+-- name: EnqueueJob :one
+-- EnqueueJob adds one job in the caller's transaction, or finds the job that holds its
+-- idempotency key. Called by domain/enqueue.go. Zero rows: no such queue. A key that can be
+-- read is answered without a write; a key that another transaction is just taking makes the
+-- statement wait for that transaction, and takes the key over if it rolls back. Under
+-- REPEATABLE READ such a race is a serialization failure (40001): retry the transaction.
+-- Index: idempotency_keys_pkey. Locks: the key's row.
+WITH item AS MATERIALIZED (
+    SELECT
+        holdfast.new_job_id(placed.bucket) AS id,
+        placed.bucket,
+        queue.ordered,
+        COALESCE(NULLIF(@max_attempts::integer, 0), queue.max_attempts) AS max_attempts,
+        GREATEST(clock_timestamp() + @delay::interval, @run_at::timestamptz) AS available_at,
+        queue.dedupe_window
+    FROM holdfast.queues AS queue
+    CROSS JOIN LATERAL (
+        SELECT holdfast.bucket_of(@partition_key::text, meta.bucket_count) AS bucket
+        FROM holdfast.meta AS meta
+        -- The planner does not see that the table has one row; without the limit it expects
+        -- millions from this statement and compiles them (JIT) for half a second.
+        LIMIT 1
+    ) AS placed
+    WHERE queue.name = @queue::text
+),
+known AS MATERIALIZED (
+    SELECT entry.job_id
+    FROM holdfast.idempotency_keys AS entry
+    WHERE entry.queue = @queue::text
+        AND entry.key = NULLIF(@idempotency_key::text, '')
+        AND entry.expires_at > now()
+),
+taken AS (
+    INSERT INTO holdfast.idempotency_keys AS entry (queue, key, job_id, expires_at)
+    SELECT
+        @queue::text,
+        @idempotency_key::text,
+        item.id,
+        item.available_at + item.dedupe_window
+    FROM item
+    WHERE @idempotency_key::text <> ''
+        AND NOT EXISTS (SELECT FROM known)
+    -- DO NOTHING would give a racing duplicate no id at all.
+    ON CONFLICT (queue, key) DO UPDATE
+    SET
+        job_id = CASE WHEN entry.expires_at > now() THEN entry.job_id ELSE EXCLUDED.job_id END,
+        expires_at = CASE WHEN entry.expires_at > now() THEN entry.expires_at ELSE EXCLUDED.expires_at END
+    RETURNING entry.job_id
+),
+answer AS MATERIALIZED (
+    SELECT
+        item.id AS drawn_id,
+        COALESCE(known.job_id, taken.job_id, item.id) AS job_id
+    FROM item
+    LEFT JOIN known ON true
+    LEFT JOIN taken ON true
+),
+inserted AS (
+    INSERT INTO holdfast.inbox (
+        id,
+        partition_bucket,
+        queue,
+        kind,
+        partition_key,
+        ordered,
+        max_attempts,
+        available_at,
+        idempotency_key,
+        headers,
+        payload
+    )
+    SELECT
+        item.id,
+        item.bucket,
+        @queue::text,
+        @kind::text,
+        @partition_key::text,
+        item.ordered,
+        item.max_attempts,
+        item.available_at,
+        NULLIF(@idempotency_key::text, ''),
+        NULLIF(@headers::jsonb, 'null'::jsonb),
+        @payload::jsonb
+    FROM item
+    JOIN answer ON answer.job_id = item.id
+    RETURNING id
+)
+SELECT
+    answer.job_id,
+    (answer.job_id <> answer.drawn_id)::boolean AS duplicate
+FROM answer;
+
+-- name: EnqueueJobs :many
+-- EnqueueJobs adds a set of jobs in one statement, under the rules of EnqueueJob, and
+-- answers in the order of the set. A key that stands twice in the set makes one job. Fewer
+-- rows than items: some queue does not exist, and its items were not added. Keys are taken
+-- in key order, so that two sets cannot deadlock; several sets in one transaction can, like
+-- any two updates. seq follows the order of the set.
+-- Index: idempotency_keys_pkey. Locks: the rows of the keys.
+WITH given AS (
+    SELECT
+        generate_subscripts(@kinds::text[], 1) AS position,
+        unnest(@queues::text[]) AS queue,
+        unnest(@kinds::text[]) AS kind,
+        unnest(@partition_keys::text[]) AS partition_key,
+        unnest(@idempotency_keys::text[]) AS idempotency_key,
+        unnest(@max_attempts::integer[]) AS max_attempts,
+        unnest(@delays::interval[]) AS delay,
+        unnest(@run_at::timestamptz[]) AS run_at,
+        unnest(@headers::jsonb[]) AS headers,
+        unnest(@payloads::jsonb[]) AS payload
+),
+item AS MATERIALIZED (
+    SELECT
+        given.position,
+        holdfast.new_job_id(placed.bucket) AS id,
+        placed.bucket,
+        given.queue,
+        given.kind,
+        given.partition_key,
+        queue.ordered,
+        NULLIF(given.idempotency_key, '') AS idempotency_key,
+        COALESCE(NULLIF(given.max_attempts, 0), queue.max_attempts) AS max_attempts,
+        GREATEST(clock_timestamp() + given.delay, given.run_at) AS available_at,
+        queue.dedupe_window,
+        NULLIF(given.headers, 'null'::jsonb) AS headers,
+        given.payload
+    FROM given
+    JOIN holdfast.queues AS queue ON queue.name = given.queue
+    CROSS JOIN LATERAL (
+        SELECT holdfast.bucket_of(given.partition_key, meta.bucket_count) AS bucket
+        FROM holdfast.meta AS meta
+        LIMIT 1
+    ) AS placed
+),
+known AS MATERIALIZED (
+    SELECT
+        item.position,
+        entry.job_id
+    FROM item
+    CROSS JOIN LATERAL (
+        SELECT keys.job_id
+        FROM holdfast.idempotency_keys AS keys
+        WHERE keys.queue = item.queue
+            AND keys.key = item.idempotency_key
+            AND keys.expires_at > now()
+        LIMIT 1
+    ) AS entry
+    WHERE item.idempotency_key IS NOT NULL
+),
+taken AS (
+    INSERT INTO holdfast.idempotency_keys AS entry (queue, key, job_id, expires_at)
+    SELECT DISTINCT ON (item.queue, item.idempotency_key)
+        item.queue,
+        item.idempotency_key,
+        item.id,
+        item.available_at + item.dedupe_window
+    FROM item
+    WHERE item.idempotency_key IS NOT NULL
+        AND NOT EXISTS (SELECT FROM known WHERE known.position = item.position)
+    ORDER BY item.queue, item.idempotency_key, item.position
+    ON CONFLICT (queue, key) DO UPDATE
+    SET
+        job_id = CASE WHEN entry.expires_at > now() THEN entry.job_id ELSE EXCLUDED.job_id END,
+        expires_at = CASE WHEN entry.expires_at > now() THEN entry.expires_at ELSE EXCLUDED.expires_at END
+    RETURNING entry.queue, entry.key, entry.job_id
+),
+answer AS MATERIALIZED (
+    SELECT
+        item.position,
+        item.id AS drawn_id,
+        COALESCE(known.job_id, taken.job_id, item.id) AS job_id
+    FROM item
+    LEFT JOIN known ON known.position = item.position
+    LEFT JOIN taken ON taken.queue = item.queue AND taken.key = item.idempotency_key
+),
+inserted AS (
+    INSERT INTO holdfast.inbox (
+        id,
+        partition_bucket,
+        queue,
+        kind,
+        partition_key,
+        ordered,
+        max_attempts,
+        available_at,
+        idempotency_key,
+        headers,
+        payload
+    )
+    SELECT
+        item.id,
+        item.bucket,
+        item.queue,
+        item.kind,
+        item.partition_key,
+        item.ordered,
+        item.max_attempts,
+        item.available_at,
+        item.idempotency_key,
+        item.headers,
+        item.payload
+    FROM item
+    JOIN answer ON answer.position = item.position AND answer.job_id = item.id
+    ORDER BY item.position
+    RETURNING id
+)
+SELECT
+    answer.position::integer AS position,
+    answer.job_id,
+    (answer.job_id <> answer.drawn_id)::boolean AS duplicate
+FROM answer
+ORDER BY answer.position;
+
+-- name: EnsureQueue :execrows
+-- EnsureQueue creates a queue with the default settings unless it exists. Called by
+-- domain/enqueue.go when an enqueue found no such queue, in the caller's transaction, and by
+-- a worker for the queues it serves. Zero rows: it exists. A second transaction that names
+-- the same new queue waits for the first. Index: queues_pkey.
+INSERT INTO holdfast.queues (name)
+VALUES (@name::text)
+ON CONFLICT (name) DO NOTHING;

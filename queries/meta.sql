@@ -1,0 +1,20 @@
+-- name: GetMeta :one
+-- GetMeta reads the facts about this installation. Called by domain/meta.go before anything
+-- else. No row, or no table: the schema was never migrated. Index: meta_pkey.
+SELECT
+    meta.bucket_count,
+    meta.epoch,
+    meta.schema_version,
+    meta.oldest_binary
+FROM holdfast.meta AS meta
+WHERE meta.singleton;
+
+-- name: PlanByIndex :exec
+-- PlanByIndex forbids, until the transaction ends, the plans that only wrong statistics can
+-- make attractive. Sent by domain/pipeline.go in front of every statement over a set:
+-- without statistics the planner reads the whole table for a hash join.
+SELECT
+    set_config('enable_seqscan', 'off', true),
+    set_config('enable_hashjoin', 'off', true),
+    set_config('enable_mergejoin', 'off', true),
+    set_config('jit', 'off', true);

@@ -1,0 +1,52 @@
+-- name: ReclaimExpiredLeases :many
+-- ReclaimExpiredLeases takes back claims whose lease has ended by the database's clock: a
+-- job with attempts left waits for its backoff, one without is dead-lettered. Called by
+-- domain/reclaim.go in batches, each starting after the last row of the one before; fewer
+-- rows than the batch: the walk is at its end. Walks the index by key, because ordering by
+-- lease_expires_at would sort everything in flight for each batch. Harmless when two run.
+-- Index: inbox_processing_idx, then inbox_pkey. Locks: the rows it returns; skips locked
+-- ones, such as a job that is just being settled or renewed.
+WITH expired AS MATERIALIZED (
+    SELECT
+        job.id,
+        job.partition_bucket,
+        job.claimed_by
+    FROM holdfast.inbox AS job
+    WHERE job.status = 'processing'
+        AND (job.claimed_by, job.partition_bucket, job.id) > (@after_claimed_by::text, @after_partition_bucket::integer, @after_id::uuid)
+        AND job.lease_expires_at < now()
+    ORDER BY
+        job.claimed_by,
+        job.partition_bucket,
+        job.id
+    LIMIT @batch::integer
+    FOR UPDATE SKIP LOCKED
+)
+UPDATE holdfast.inbox AS job
+SET
+    status = CASE
+        WHEN job.attempts < job.max_attempts THEN 'pending'::holdfast.inbox_status
+        ELSE 'dead_letter'::holdfast.inbox_status
+    END,
+    available_at = now() + holdfast.backoff(job.attempts),
+    finished_at = CASE WHEN job.attempts < job.max_attempts THEN NULL ELSE now() END,
+    finished_by = CASE WHEN job.attempts < job.max_attempts THEN NULL ELSE job.claimed_by END,
+    last_error = CASE
+        WHEN job.attempts < job.max_attempts THEN job.last_error
+        ELSE COALESCE(job.last_error, 'the lease ended at the last attempt; worker ' || job.claimed_by)
+    END,
+    claimed_by = NULL,
+    claimed_at = NULL,
+    lease_expires_at = NULL
+FROM expired
+WHERE job.id = expired.id
+    AND job.partition_bucket = expired.partition_bucket
+RETURNING
+    job.id,
+    job.queue,
+    job.kind,
+    job.partition_bucket,
+    job.lease_generation,
+    job.attempts,
+    job.status,
+    expired.claimed_by::text AS claimed_by;
