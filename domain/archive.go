@@ -1,0 +1,110 @@
+package domain
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-pg/holdfast/gen"
+)
+
+// HouseRules say what housekeeping considers old.
+type HouseRules struct {
+	WorkerTTL      time.Duration // A worker not seen for so long is dead.
+	DeadWorkersFor time.Duration // Dead workers are forgotten after so long.
+	MarksFor       time.Duration // Handled marks are forgotten after so long, once their job has left the inbox.
+	FencesFor      time.Duration // Fenced resources are forgotten when unused for so long.
+	ArchiveAhead   int           // Archive days that exist ahead of today.
+}
+
+// HouseReport counts what housekeeping did.
+type HouseReport struct {
+	WorkersDied      []string // Ids of workers that were marked dead.
+	WorkersForgotten int64
+	JobsArchived     int64
+	KeysExpired      int64
+	MarksExpired     int64
+	FencesExpired    int64
+	DaysCreated      int64
+	DaysDropped      int64
+}
+
+// KeepHouse does everything that must be done from time to time but reclaiming: marks stale
+// workers dead, archives completed jobs that were kept, expires idempotency keys, marks and
+// fences, makes coming archive days and drops old ones. Every statement is bounded, and it
+// is harmless when two run at once. The first error ends it; the next cycle goes on.
+func (q *Queue) KeepHouse(ctx context.Context, rules HouseRules) (HouseReport, error) {
+	var report HouseReport
+	err := q.keepWorkers(ctx, rules, &report)
+	if err == nil {
+		err = q.keepArchive(ctx, rules, &report)
+	}
+	if err == nil {
+		err = q.expire(ctx, rules, &report)
+	}
+	if err != nil {
+		return report, fmt.Errorf("keep house: %w", explain(err))
+	}
+	return report, nil
+}
+
+func (q *Queue) keepWorkers(ctx context.Context, rules HouseRules, report *HouseReport) (err error) {
+	report.WorkersDied, err = q.queries.MarkStaleWorkersDead(ctx, q.planned, gen.MarkStaleWorkersDeadParams{
+		TTL: rules.WorkerTTL, Batch: housekeepingBatch,
+	})
+	if err != nil {
+		return err
+	}
+	report.WorkersForgotten, err = q.queries.DeleteDeadWorkers(ctx, q.planned, gen.DeleteDeadWorkersParams{
+		Age: rules.DeadWorkersFor, Batch: housekeepingBatch,
+	})
+	return err
+}
+
+func (q *Queue) keepArchive(ctx context.Context, rules HouseRules, report *HouseReport) error {
+	created, err := q.queries.CreateArchiveDays(ctx, q.pool, int32(rules.ArchiveAhead))
+	report.DaysCreated = int64(created)
+	if err != nil {
+		return err
+	}
+	dropped, err := q.queries.DropArchiveDays(ctx, q.pool)
+	report.DaysDropped = int64(dropped)
+	if err != nil {
+		return err
+	}
+	report.JobsArchived, err = inBatches(func() (int64, error) {
+		moved, err := q.queries.ArchiveCompletedJobs(ctx, q.planned, housekeepingBatch)
+		return int64(len(moved)), err
+	})
+	return err
+}
+
+func (q *Queue) expire(ctx context.Context, rules HouseRules, report *HouseReport) (err error) {
+	report.KeysExpired, err = inBatches(func() (int64, error) {
+		return q.queries.DeleteExpiredKeys(ctx, q.planned, housekeepingBatch)
+	})
+	if err != nil {
+		return err
+	}
+	report.MarksExpired, err = inBatches(func() (int64, error) {
+		return q.queries.DeleteOldMarks(ctx, q.planned, gen.DeleteOldMarksParams{Age: rules.MarksFor, Batch: housekeepingBatch})
+	})
+	if err != nil {
+		return err
+	}
+	report.FencesExpired, err = inBatches(func() (int64, error) {
+		return q.queries.DeleteUnusedFences(ctx, q.planned, gen.DeleteUnusedFencesParams{Age: rules.FencesFor, Batch: housekeepingBatch})
+	})
+	return err
+}
+
+// inBatches repeats a bounded statement until a batch comes back short, and adds up.
+func inBatches(statement func() (int64, error)) (total int64, err error) {
+	for {
+		touched, err := statement()
+		total += touched
+		if err != nil || touched < housekeepingBatch {
+			return total, err
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package domain
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/holdfast-pg/holdfast/gen"
+)
+
+// Settlement is the outcome of one claim.
+type Settlement struct {
+	Claim     Claim
+	Retention RetentionMode
+	Outcome   Outcome
+
+	// Unconfirmed says that the settlement was sent before and got no reply, so that it may
+	// have taken effect already.
+	Unconfirmed bool
+}
+
+// Settled is the answer to a settlement.
+type Settled struct {
+	// Status is the job's afterwards, if Err is nil.
+	Status Status
+
+	// Err is ErrLeaseLost when the claim was over and nothing was written. After any other
+	// error the settlement may have taken effect: send it again, as Unconfirmed.
+	Err error
+}
+
+// Settle ends a worker's claims, each with its outcome, and answers in the order of the set.
+// Only the current claim of a job can settle it. One statement runs for each sort of
+// outcome; an error of one leaves the others as they are.
+func (q *Queue) Settle(ctx context.Context, workerID string, settlements []Settlement) []Settled {
+	answers := make([]Settled, len(settlements))
+	for _, group := range groupSettlements(settlements) {
+		states, err := q.settleGroup(ctx, workerID, group)
+		if err == nil {
+			err = q.confirm(ctx, group, states)
+		}
+		for _, member := range group.members {
+			switch status, settled := states[member.Claim.ID]; {
+			case settled:
+				answers[member.position].Status = status
+			case err != nil:
+				answers[member.position].Err = err
+			default:
+				answers[member.position].Err = ErrLeaseLost
+			}
+		}
+	}
+	return answers
+}
+
+// settlementGroup are settlements that one statement records.
+type settlementGroup struct {
+	verdict   Verdict
+	retention RetentionMode
+	members   []groupMember
+}
+
+type groupMember struct {
+	Settlement
+	position int
+}
+
+// groupSettlements sorts settlements by statement, and within each by key.
+func groupSettlements(settlements []Settlement) []settlementGroup {
+	var groups []settlementGroup
+	for i, settlement := range settlements {
+		retention := settlement.Retention
+		if settlement.Outcome.Verdict != Complete {
+			retention = ""
+		}
+		at := slices.IndexFunc(groups, func(g settlementGroup) bool {
+			return g.verdict == settlement.Outcome.Verdict && g.retention == retention
+		})
+		if at < 0 {
+			at = len(groups)
+			groups = append(groups, settlementGroup{verdict: settlement.Outcome.Verdict, retention: retention})
+		}
+		groups[at].members = append(groups[at].members, groupMember{settlement, i})
+	}
+	for _, group := range groups {
+		slices.SortFunc(group.members, func(a, b groupMember) int { return compareClaims(a.Claim, b.Claim) })
+	}
+	return groups
+}
+
+func (g settlementGroup) fences() fenceSet {
+	claims := make([]Claim, len(g.members))
+	for i, member := range g.members {
+		claims[i] = member.Claim
+	}
+	return newFenceSet(claims)
+}
+
+// settleGroup runs the group's statement and returns the state of every job it touched. The
+// map is never nil.
+func (q *Queue) settleGroup(ctx context.Context, workerID string, group settlementGroup) (map[JobID]Status, error) {
+	switch group.verdict {
+	case Complete:
+		return q.complete(ctx, workerID, group)
+	case Retry:
+		return q.retry(ctx, workerID, group)
+	case Fail:
+		return q.fail(ctx, workerID, group)
+	case Release:
+		return q.release(ctx, workerID, group)
+	default:
+		panic(fmt.Sprintf("domain: unknown verdict %d", group.verdict))
+	}
+}
+
+func (q *Queue) complete(ctx context.Context, workerID string, group settlementGroup) (map[JobID]Status, error) {
+	set := group.fences()
+	params := gen.CompleteJobsParams{
+		WorkerID:         workerID,
+		PartitionBuckets: set.buckets,
+		IDs:              set.ids,
+		LeaseGenerations: set.generations,
+	}
+	var rows []pgtype.UUID
+	var err error
+	switch group.retention {
+	case RetentionKeep:
+		rows, err = q.queries.CompleteAndKeepJobs(ctx, q.planned, gen.CompleteAndKeepJobsParams(params))
+	case RetentionDrop:
+		rows, err = q.queries.CompleteAndDropJobs(ctx, q.planned, gen.CompleteAndDropJobsParams(params))
+	default:
+		rows, err = q.queries.CompleteJobs(ctx, q.planned, params)
+	}
+	if err != nil {
+		return map[JobID]Status{}, fmt.Errorf("complete %d jobs: %w", len(group.members), explain(err))
+	}
+	return allInState(rows, StatusCompleted), nil
+}
+
+func allInState(ids []pgtype.UUID, status Status) map[JobID]Status {
+	states := make(map[JobID]Status, len(ids))
+	for _, id := range ids {
+		states[id.Bytes] = status
+	}
+	return states
+}
+
+// confirm looks up the jobs of unconfirmed settlements that the statement did not touch, and
+// adds those to states whose earlier settlement took effect: the reply to a commit can be
+// lost, and the claim is then over because it was settled.
+func (q *Queue) confirm(ctx context.Context, group settlementGroup, states map[JobID]Status) error {
+	var doubtful []JobID
+	for _, member := range group.members {
+		if _, settled := states[member.Claim.ID]; !settled && member.Unconfirmed {
+			doubtful = append(doubtful, member.Claim.ID)
+		}
+	}
+	if len(doubtful) == 0 {
+		return nil
+	}
+	found, err := jobStates(ctx, q.pool, doubtful)
+	if err != nil {
+		return fmt.Errorf("confirm %d settlements: %w", len(doubtful), err)
+	}
+	for _, member := range group.members {
+		if _, settled := states[member.Claim.ID]; settled || !member.Unconfirmed {
+			continue
+		}
+		state, exists := found[member.Claim.ID]
+		if tookEffect(member.Settlement, state, exists) {
+			states[member.Claim.ID] = state.Status
+		}
+	}
+	return nil
+}
+
+// tookEffect tells whether a settlement that got no reply is what ended its claim. A retry
+// or a release cannot be told from a reclaim of the same claim; either way the job is back
+// and the worker has nothing left to do, so it is taken as done.
+func tookEffect(settlement Settlement, state jobState, exists bool) bool {
+	if !exists {
+		return settlement.Outcome.Verdict == Complete && settlement.Retention == RetentionDrop
+	}
+	if state.Generation != settlement.Claim.Generation {
+		return false
+	}
+	switch settlement.Outcome.Verdict {
+	case Complete:
+		return state.Status == StatusCompleted
+	case Fail:
+		return state.Status == StatusFailed
+	default:
+		return state.Status == StatusPending || state.Status == StatusDeadLetter
+	}
+}

@@ -1,0 +1,275 @@
+package domain
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-pg/holdfast/gen"
+)
+
+// Args is a payload that names the kind of its job, and thereby its handler. It is sent as
+// JSON, by encoding/json.
+type Args interface {
+	Kind() string
+}
+
+// RawArgs is a payload that is JSON already, for programs that pass jobs on.
+type RawArgs struct {
+	JobKind string
+	Payload json.RawMessage
+}
+
+// Kind returns the kind of the job.
+func (a RawArgs) Kind() string { return a.JobKind }
+
+// MarshalJSON returns the payload as it is.
+func (a RawArgs) MarshalJSON() ([]byte, error) { return a.Payload.MarshalJSON() }
+
+// EnqueueOption says how a job is enqueued.
+type EnqueueOption func(*gen.EnqueueJobParams) error
+
+// OnQueue names the queue, 1 to 200 characters; default: "default". A queue that does not
+// exist is created with the default settings, in the caller's transaction.
+func OnQueue(name string) EnqueueOption {
+	return func(job *gen.EnqueueJobParams) error {
+		job.Queue = name
+		return checkName("queue", name)
+	}
+}
+
+// Key names what the job belongs to, such as order:9182, 1 to 200 characters: the unit of
+// order and affinity. Default: the idempotency key, else a random key.
+func Key(partitionKey string) EnqueueOption {
+	return func(job *gen.EnqueueJobParams) error {
+		job.PartitionKey = partitionKey
+		return checkName("key", partitionKey)
+	}
+}
+
+// Once makes every enqueue under the idempotency key, 1 to 200 characters, the same job of
+// its queue for the queue's dedupe window (7 days by default).
+func Once(idempotencyKey string) EnqueueOption {
+	return func(job *gen.EnqueueJobParams) error {
+		job.IdempotencyKey = idempotencyKey
+		return checkName("idempotency key", idempotencyKey)
+	}
+}
+
+// At holds the job back until the time given. The database's clock decides.
+func At(t time.Time) EnqueueOption {
+	return func(job *gen.EnqueueJobParams) error {
+		job.RunAt = t
+		return nil
+	}
+}
+
+// In holds the job back for the duration given, from the enqueue.
+func In(d time.Duration) EnqueueOption {
+	return func(job *gen.EnqueueJobParams) error {
+		job.Delay = d
+		if d < 0 {
+			return &InvalidError{Field: "delay", Reason: fmt.Sprintf("%s is negative", d)}
+		}
+		return nil
+	}
+}
+
+// MaxAttempts says how many attempts the job has; default: the queue's (5 by default).
+func MaxAttempts(n int) EnqueueOption {
+	return func(job *gen.EnqueueJobParams) error {
+		job.MaxAttempts = int32(n)
+		if n < 1 || n > maxAttemptsLimit {
+			return &InvalidError{Field: "max attempts", Reason: fmt.Sprintf("%d is not between 1 and %d", n, maxAttemptsLimit)}
+		}
+		return nil
+	}
+}
+
+// Headers adds facts that travel beside the payload, such as a trace context; at most 8 KB.
+func Headers(headers map[string]string) EnqueueOption {
+	return func(job *gen.EnqueueJobParams) error {
+		encoded, err := json.Marshal(headers)
+		if err != nil {
+			return &InvalidError{Field: "headers", Reason: err.Error()}
+		}
+		job.Headers = encoded
+		return checkJSON("headers", encoded, headersLimit)
+	}
+}
+
+// EnqueueResult tells what an enqueue did.
+type EnqueueResult struct {
+	// ID is the job's: of the one added, or of the one that holds the idempotency key.
+	ID JobID
+
+	// Duplicate says that the idempotency key was taken, and no job was added.
+	Duplicate bool
+
+	// State is that of the job the key stands for, if Duplicate; else pending. It is "" when
+	// the job cannot be seen: it was dropped or purged, its archive day has gone, or it was
+	// enqueued while this enqueue waited.
+	State Status
+
+	// Warning is a sentence for the developer; "" without one. Payloads over 2 KB get one.
+	Warning string
+}
+
+// NewJob is one job of a set: its payload and how it is enqueued.
+type NewJob struct {
+	Args    Args
+	Options []EnqueueOption
+}
+
+// Enqueue adds a job in the caller's transaction: the job exists if and only if that
+// transaction commits. db is a pgx.Tx, a *pgx.Conn or a *pgxpool.Pool; the latter two commit
+// at once. An idempotency key that another open transaction is taking makes the call wait
+// for it. Errors: InvalidError for an argument out of bounds, ErrNotMigrated, ErrUnknownQueue.
+func Enqueue(ctx context.Context, db DBTX, args Args, options ...EnqueueOption) (EnqueueResult, error) {
+	job, err := newJobParams(args, options)
+	if err != nil {
+		return EnqueueResult{}, fmt.Errorf("enqueue: %w", err)
+	}
+	queries := gen.New()
+	row, err := queries.EnqueueJob(ctx, db, job)
+	if errors.Is(err, pgx.ErrNoRows) {
+		if _, err = queries.EnsureQueue(ctx, db, job.Queue); err == nil {
+			row, err = queries.EnqueueJob(ctx, db, job)
+		}
+	}
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = fmt.Errorf("queue %q: %w", job.Queue, ErrUnknownQueue)
+	}
+	if err != nil {
+		return EnqueueResult{}, fmt.Errorf("enqueue %s: %w", job.Kind, explain(err))
+	}
+	results := []EnqueueResult{newEnqueueResult(row.JobID.Bytes, row.Duplicate, job.Payload)}
+	err = addDuplicateStates(ctx, db, results)
+	return results[0], err
+}
+
+// EnqueueMany adds a set of jobs in one statement, in the caller's transaction, under the
+// rules of Enqueue; the results are in the order of the set. All of them are added or, on
+// any error, none. A key that stands twice in the set makes one job.
+func EnqueueMany(ctx context.Context, db DBTX, jobs ...NewJob) ([]EnqueueResult, error) {
+	var set gen.EnqueueJobsParams
+	for i, job := range jobs {
+		one, err := newJobParams(job.Args, job.Options)
+		if err != nil {
+			return nil, fmt.Errorf("enqueue: job %d of %d: %w", i+1, len(jobs), err)
+		}
+		addToSet(&set, one)
+	}
+	if len(jobs) == 0 {
+		return nil, nil
+	}
+	if err := ensureQueues(ctx, db, set.Queues); err != nil {
+		return nil, err
+	}
+	rows, err := gen.New().EnqueueJobs(ctx, db, set)
+	if err == nil && len(rows) < len(jobs) {
+		err = ErrUnknownQueue
+	}
+	if err != nil {
+		return nil, fmt.Errorf("enqueue %d jobs: %w", len(jobs), explain(err))
+	}
+	results := make([]EnqueueResult, len(rows))
+	for i, row := range rows {
+		results[i] = newEnqueueResult(row.JobID.Bytes, row.Duplicate, set.Payloads[i])
+	}
+	return results, addDuplicateStates(ctx, db, results)
+}
+
+func newJobParams(args Args, options []EnqueueOption) (gen.EnqueueJobParams, error) {
+	job := gen.EnqueueJobParams{Kind: args.Kind(), Queue: DefaultQueue, Headers: json.RawMessage("null")}
+	if err := checkName("kind", job.Kind); err != nil {
+		return job, err
+	}
+	payload, err := json.Marshal(args)
+	if err != nil {
+		return job, &InvalidError{Field: "payload", Reason: "is not valid JSON: " + err.Error()}
+	}
+	job.Payload = payload
+	if err := checkJSON("payload", payload, payloadLimit); err != nil {
+		return job, err
+	}
+	for _, option := range options {
+		if err := option(&job); err != nil {
+			return job, err
+		}
+	}
+	if job.PartitionKey == "" {
+		job.PartitionKey = job.IdempotencyKey
+	}
+	if job.PartitionKey == "" {
+		// Jobs that belong to nothing spread over all buckets.
+		job.PartitionKey = rand.Text()
+	}
+	return job, nil
+}
+
+func addToSet(set *gen.EnqueueJobsParams, job gen.EnqueueJobParams) {
+	set.Queues = append(set.Queues, job.Queue)
+	set.Kinds = append(set.Kinds, job.Kind)
+	set.PartitionKeys = append(set.PartitionKeys, job.PartitionKey)
+	set.IdempotencyKeys = append(set.IdempotencyKeys, job.IdempotencyKey)
+	set.MaxAttempts = append(set.MaxAttempts, job.MaxAttempts)
+	set.Delays = append(set.Delays, job.Delay)
+	set.RunAt = append(set.RunAt, job.RunAt)
+	set.Headers = append(set.Headers, job.Headers)
+	set.Payloads = append(set.Payloads, job.Payload)
+}
+
+// ensureQueues creates the named queues that do not exist, except the one that always does.
+func ensureQueues(ctx context.Context, db DBTX, names []string) error {
+	seen := map[string]bool{DefaultQueue: true}
+	for _, name := range names {
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		if _, err := gen.New().EnsureQueue(ctx, db, name); err != nil {
+			return fmt.Errorf("create queue %q: %w", name, explain(err))
+		}
+	}
+	return nil
+}
+
+func newEnqueueResult(id JobID, duplicate bool, payload json.RawMessage) EnqueueResult {
+	result := EnqueueResult{ID: id, Duplicate: duplicate, State: StatusPending}
+	if duplicate {
+		result.State = ""
+	}
+	if len(payload) > payloadAdvice {
+		result.Warning = fmt.Sprintf("the payload has %d bytes; over %d it slows claims down: store the body elsewhere and send a pointer", len(payload), payloadAdvice)
+	}
+	return result
+}
+
+// addDuplicateStates looks the state of duplicates up, in one statement, if there are any.
+func addDuplicateStates(ctx context.Context, db DBTX, results []EnqueueResult) error {
+	var ids []JobID
+	for _, result := range results {
+		if result.Duplicate {
+			ids = append(ids, result.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	states, err := jobStates(ctx, db, ids)
+	if err != nil {
+		return fmt.Errorf("look up duplicates: %w", err)
+	}
+	for i, result := range results {
+		if result.Duplicate {
+			results[i].State = states[result.ID].Status
+		}
+	}
+	return nil
+}

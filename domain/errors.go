@@ -1,0 +1,104 @@
+package domain
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// The errors that callers tell apart, with errors.Is.
+var (
+	// ErrLeaseLost says that a claim is over: its lease ended and the job was reclaimed, or
+	// a person released it. Nothing was written. It is the cause of the handler's context
+	// when the worker learns of it first.
+	ErrLeaseLost = errors.New("lease lost: another claim may hold the job")
+
+	// ErrFenced says that a guarded resource has seen a higher fence token. Returned from a
+	// handler it retries the job under a new claim without spending the attempt.
+	ErrFenced = errors.New("fenced: the resource has seen a higher token")
+
+	// ErrStopping is the cause of a handler's context when the worker's drain deadline passed.
+	ErrStopping = errors.New("the worker is stopping")
+
+	// ErrNotFound says that there is no such job.
+	ErrNotFound = errors.New("no such job: it never was, was purged or dropped, or its retention has passed")
+
+	// ErrUnknownQueue says that a queue could not be created either. It happens when another
+	// transaction created it and this one cannot see it yet: retry the transaction.
+	ErrUnknownQueue = errors.New("no such queue in this snapshot: retry the transaction")
+
+	// ErrWorkerExists says that the registry holds another worker of this id.
+	ErrWorkerExists = errors.New("a worker with this id is registered already")
+
+	// ErrWorkerUnknown says that the registry does not hold the worker.
+	ErrWorkerUnknown = errors.New("the registry does not know this worker")
+
+	// ErrNotMigrated says that the database has no Holdfast schema.
+	ErrNotMigrated = errors.New("the database has no holdfast schema: run `holdfast migrate up`")
+)
+
+// InvalidError says which argument was refused and why. Nothing was sent to the database, or
+// the database refused it.
+type InvalidError struct {
+	Field  string
+	Reason string
+}
+
+// Error names the field and the reason.
+func (e *InvalidError) Error() string {
+	return e.Field + ": " + e.Reason
+}
+
+// limitNames says in words what each CHECK of the schema limits.
+var limitNames = map[string]InvalidError{
+	"inbox_payload_size":   {Field: "payload", Reason: "is over the limit of 256 KB as stored"},
+	"inbox_headers_size":   {Field: "headers", Reason: "are over the limit of 8 KB as stored"},
+	"inbox_kind_length":    {Field: "kind", Reason: "must have 1 to 200 characters"},
+	"queues_name_length":   {Field: "queue", Reason: "must have 1 to 200 characters"},
+	"handled_key_length":   {Field: "key", Reason: "must have 1 to 200 characters"},
+	"handled_scope_length": {Field: "name", Reason: "must have 1 to 200 characters"},
+}
+
+// SQLSTATEs that explain gives words to.
+const (
+	undefinedTable    = "42P01"
+	undefinedFunction = "42883"
+	invalidSchemaName = "3F000"
+	checkViolation    = "23514"
+)
+
+// explain adds to a database error what the caller can do about it.
+func explain(err error) error {
+	var pgErr *pgconn.PgError
+	if !errors.As(err, &pgErr) {
+		return err
+	}
+	switch pgErr.Code {
+	case undefinedTable, undefinedFunction, invalidSchemaName:
+		return fmt.Errorf("%w (%w)", ErrNotMigrated, err)
+	case checkViolation:
+		if limit, known := limitNames[pgErr.ConstraintName]; known {
+			return &limit
+		}
+	}
+	return err
+}
+
+// IsTemporary tells whether the same call may succeed later without anybody doing anything:
+// the server cannot be reached, is starting or stopping, is out of connections, or broke a
+// deadlock. A wrong password, a missing table or a bad argument is not temporary.
+func IsTemporary(err error) bool {
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) {
+		switch pgErr.Code[:2] {
+		case "08", "40", "53", "57": // connection, rollback, resources, operator intervention
+			return true
+		}
+		return false
+	}
+	var invalid *InvalidError
+	var schema *SchemaError
+	return !errors.As(err, &invalid) && !errors.As(err, &schema) &&
+		!errors.Is(err, ErrNotMigrated) && !errors.Is(err, ErrWorkerExists) && !errors.Is(err, ErrUnknownQueue)
+}

@@ -1,0 +1,72 @@
+package domain
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/holdfast-pg/holdfast/gen"
+)
+
+// housekeepingBatch bounds every housekeeping statement.
+const housekeepingBatch = 1000
+
+// Reclaimed is a job that was taken back from a claim whose lease had ended.
+type Reclaimed struct {
+	Claim Claim // The claim that is over.
+
+	Queue    string
+	Kind     string
+	Attempts int
+	Status   Status // pending, or dead_letter when no attempt was left.
+}
+
+// Reclaim takes back every claim whose lease has ended by the database's clock, in bounded
+// batches. Jobs with attempts left wait for their backoff, the others are dead-lettered. It
+// is harmless when two run at once. On an error it returns what it reclaimed before it.
+func (q *Queue) Reclaim(ctx context.Context) ([]Reclaimed, error) {
+	var all []Reclaimed
+	var after Claim
+	for {
+		rows, err := q.queries.ReclaimExpiredLeases(ctx, q.planned, gen.ReclaimExpiredLeasesParams{
+			AfterClaimedBy:       after.WorkerID,
+			AfterPartitionBucket: int32(after.Bucket),
+			AfterID:              after.ID.uuid(),
+			Batch:                housekeepingBatch,
+		})
+		if err != nil {
+			return all, fmt.Errorf("reclaim ended leases: %w", explain(err))
+		}
+		for _, row := range rows {
+			reclaimed := newReclaimed(row)
+			all = append(all, reclaimed)
+			after = lastOf(after, reclaimed.Claim)
+		}
+		if len(rows) < housekeepingBatch {
+			return all, nil
+		}
+	}
+}
+
+func newReclaimed(row gen.ReclaimExpiredLeasesRow) Reclaimed {
+	return Reclaimed{
+		Claim: Claim{
+			ID:         row.ID.Bytes,
+			Bucket:     int(row.PartitionBucket),
+			Generation: row.LeaseGeneration,
+			WorkerID:   row.ClaimedBy,
+		},
+		Queue:    row.Queue,
+		Kind:     row.Kind,
+		Attempts: int(row.Attempts),
+		Status:   row.Status,
+	}
+}
+
+// lastOf returns the later of two claims in the order in which the statement walks: an
+// UPDATE returns its rows in any order.
+func lastOf(a, b Claim) Claim {
+	if b.WorkerID > a.WorkerID || b.WorkerID == a.WorkerID && compareClaims(b, a) > 0 {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,135 @@
+// Package holdfast is durable work in the Postgres you already have: a job is enqueued in
+// your own transaction, claimed under a lease, fenced by a token that only grows, and
+// settled once by whoever holds it.
+//
+// A producer calls Enqueue. A consumer makes a Worker of its handlers and calls Run. The
+// schema is made by the command "holdfast migrate up". What is promised, and what is not,
+// stands in docs/guarantees.md.
+package holdfast
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/holdfast-pg/holdfast/domain"
+	"github.com/holdfast-pg/holdfast/worker"
+)
+
+// What producers use. Each is documented where it is defined.
+type (
+	// Args is a payload that names the kind of its job.
+	Args = domain.Args
+	// RawArgs is a payload that is JSON already.
+	RawArgs = domain.RawArgs
+	// DBTX is a *pgxpool.Pool, a *pgx.Conn or a pgx.Tx.
+	DBTX = domain.DBTX
+	// EnqueueOption says how a job is enqueued.
+	EnqueueOption = domain.EnqueueOption
+	// EnqueueResult tells what an enqueue did.
+	EnqueueResult = domain.EnqueueResult
+	// NewJob is one job of a set.
+	NewJob = domain.NewJob
+	// JobID identifies a job.
+	JobID = domain.JobID
+	// Status is where a job is in its life.
+	Status = domain.Status
+)
+
+// What handlers and workers use.
+type (
+	// Job is a claimed job with its payload decoded.
+	Job[T any] = domain.Job[T]
+	// Handler runs the jobs of one kind.
+	Handler = worker.Handler
+	// Config says how a worker works; its zero value is the documented default.
+	Config = worker.Config
+	// Worker claims jobs and runs their handlers.
+	Worker = worker.Worker
+	// InvalidError says which argument was refused and why.
+	InvalidError = domain.InvalidError
+	// SchemaError says that the schema and this program do not go together.
+	SchemaError = domain.SchemaError
+)
+
+// The errors that callers tell apart, with errors.Is.
+var (
+	ErrLeaseLost    = domain.ErrLeaseLost
+	ErrFenced       = domain.ErrFenced
+	ErrStopping     = domain.ErrStopping
+	ErrUnknownQueue = domain.ErrUnknownQueue
+	ErrNotMigrated  = domain.ErrNotMigrated
+)
+
+// Enqueue adds a job in the caller's transaction: it exists if and only if that commits.
+func Enqueue(ctx context.Context, db DBTX, args Args, options ...EnqueueOption) (EnqueueResult, error) {
+	return domain.Enqueue(ctx, db, args, options...)
+}
+
+// EnqueueMany adds a set of jobs in one statement, in the caller's transaction.
+func EnqueueMany(ctx context.Context, db DBTX, jobs ...NewJob) ([]EnqueueResult, error) {
+	return domain.EnqueueMany(ctx, db, jobs...)
+}
+
+// OnQueue names the queue; default: "default".
+func OnQueue(name string) EnqueueOption { return domain.OnQueue(name) }
+
+// Key names what the job belongs to, such as order:9182.
+func Key(partitionKey string) EnqueueOption { return domain.Key(partitionKey) }
+
+// Once makes every enqueue under the idempotency key the same job, for the dedupe window.
+func Once(idempotencyKey string) EnqueueOption { return domain.Once(idempotencyKey) }
+
+// At holds the job back until the time given.
+func At(t time.Time) EnqueueOption { return domain.At(t) }
+
+// In holds the job back for the duration given.
+func In(d time.Duration) EnqueueOption { return domain.In(d) }
+
+// MaxAttempts says how many attempts the job has; default: the queue's.
+func MaxAttempts(n int) EnqueueOption { return domain.MaxAttempts(n) }
+
+// Headers adds facts that travel beside the payload.
+func Headers(headers map[string]string) EnqueueOption { return domain.Headers(headers) }
+
+// Handle returns the handler of the kind that T names.
+func Handle[T Args](run func(ctx context.Context, job Job[T]) error) Handler {
+	return worker.Handle(run)
+}
+
+// RetryIn returns an error with which a handler asks for the next attempt after the delay.
+func RetryIn(delay time.Duration, err error) error { return domain.RetryIn(delay, err) }
+
+// Fail returns an error with which a handler says that no attempt can ever succeed.
+func Fail(err error) error { return domain.FailWith(err) }
+
+// Snooze returns an error with which a handler puts the job off without spending the attempt.
+func Snooze(delay time.Duration) error { return domain.Snooze(delay) }
+
+// MarkHandled records, in the handler's own transaction, that the named effect of a job is
+// done, and tells whether this is the first time.
+func MarkHandled[T any](ctx context.Context, tx DBTX, job Job[T], name string) (first bool, err error) {
+	return domain.MarkHandled(ctx, tx, job.ID, name)
+}
+
+// Guard admits the job's fence token to a resource, or returns ErrFenced.
+func Guard[T any](ctx context.Context, tx DBTX, resource string, job Job[T]) error {
+	return domain.Guard(ctx, tx, resource, job.Claim)
+}
+
+// NewWorker returns a worker of the handlers. It opens four connections of its own, made
+// after the pool's settings, so that busy handlers cannot starve its renewals; the pool
+// itself stays the handlers'. Call Run.
+func NewWorker(pool *pgxpool.Pool, config Config, handlers ...Handler) (*Worker, error) {
+	queue, err := domain.NewQueue(pool)
+	if err != nil {
+		return nil, err
+	}
+	created, err := worker.New(queue, config, handlers...)
+	if err != nil {
+		queue.Close()
+		return nil, err
+	}
+	return created, nil
+}

@@ -1,0 +1,170 @@
+package worker
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	mathrand "math/rand/v2"
+	"os"
+	"time"
+
+	"github.com/holdfast-pg/holdfast/domain"
+)
+
+// Config says how a worker works. The zero value of every field is the default named here.
+type Config struct {
+	// Queues are the queues to serve, in turns. Default: "default".
+	Queues []string
+
+	// Concurrency is how many handlers run at once. Default: 8; 4 to 16 suit most work,
+	// twice the cores if handlers wait for I/O.
+	Concurrency int
+
+	// ClaimBatch is the most jobs that one claim takes; it never takes more than there are
+	// free slots. Default: 25.
+	ClaimBatch int
+
+	// Lease is how long a claim holds unless it is renewed, and so the longest that a dead
+	// worker keeps its jobs. Default: 90 s; at least 3 times the p99 of short handlers.
+	Lease time.Duration
+
+	// RenewEvery is how often each held lease is renewed. Default: a third of Lease, which
+	// is also the most.
+	RenewEvery time.Duration
+
+	// LeaseMargin is how long before the end of a lease the worker gives the job up by
+	// itself when no renewal got through. Default: a tenth of Lease; less than Lease less
+	// RenewEvery.
+	LeaseMargin time.Duration
+
+	// Heartbeat is how often the worker says that it lives. Default: 10 s.
+	Heartbeat time.Duration
+
+	// WorkerTTL is how long a worker counts as alive without a heartbeat. Default: 30 s; at
+	// least 3 heartbeats.
+	WorkerTTL time.Duration
+
+	// Housekeeping is how often the worker reclaims ended leases and tidies up, give or take
+	// a tenth. Default: 30 s.
+	Housekeeping time.Duration
+
+	// ActivePoll is the first wait after a claim that found nothing; each further one
+	// doubles it up to IdlePoll. Default: 75 ms.
+	ActivePoll time.Duration
+
+	// IdlePoll is the longest wait between claims, plus up to a third as jitter.
+	// Default: 1.5 s.
+	IdlePoll time.Duration
+
+	// DrainDeadline is how long a stopping worker lets handlers finish before it cancels
+	// them and gives their jobs back. Default: 25 s.
+	DrainDeadline time.Duration
+
+	// Version goes into the registry, for people. Default: "".
+	Version string
+
+	// Logger gets what the worker has to say. Default: slog.Default().
+	Logger *slog.Logger
+
+	// Clock times the loop. Default: SystemClock.
+	Clock Clock
+
+	// Random returns numbers in [0, 1) for jitter. It is called from many goroutines.
+	// Default: math/rand/v2.Float64.
+	Random func() float64
+
+	// NewID returns the id of a worker, at its start and whenever it has to rejoin.
+	// Default: host, process id and 64 random bits.
+	NewID func() string
+}
+
+// WithDefaults returns the configuration with every zero field replaced by its default.
+func (c Config) WithDefaults() Config {
+	if len(c.Queues) == 0 {
+		c.Queues = []string{domain.DefaultQueue}
+	}
+	setDefault(&c.Concurrency, 8)
+	setDefault(&c.ClaimBatch, 25)
+	setDefault(&c.Lease, 90*time.Second)
+	setDefault(&c.RenewEvery, c.Lease/3)
+	setDefault(&c.LeaseMargin, c.Lease/10)
+	setDefault(&c.Heartbeat, 10*time.Second)
+	setDefault(&c.WorkerTTL, 3*c.Heartbeat)
+	setDefault(&c.Housekeeping, 30*time.Second)
+	setDefault(&c.ActivePoll, 75*time.Millisecond)
+	setDefault(&c.IdlePoll, 1500*time.Millisecond)
+	setDefault(&c.DrainDeadline, 25*time.Second)
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Clock == nil {
+		c.Clock = SystemClock{}
+	}
+	if c.Random == nil {
+		c.Random = mathrand.Float64
+	}
+	if c.NewID == nil {
+		c.NewID = newID
+	}
+	return c
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Validate checks a configuration with its defaults filled in and returns every relation
+// that does not hold, each with both values.
+func (c Config) Validate() error {
+	c = c.WithDefaults()
+	var broken []error
+	demand := func(holds bool, format string, args ...any) {
+		if !holds {
+			broken = append(broken, fmt.Errorf(format, args...))
+		}
+	}
+	for _, setting := range []struct {
+		name  string
+		value int64
+	}{
+		{"Concurrency", int64(c.Concurrency)},
+		{"ClaimBatch", int64(c.ClaimBatch)},
+		{"Lease", int64(c.Lease)},
+		{"RenewEvery", int64(c.RenewEvery)},
+		{"LeaseMargin", int64(c.LeaseMargin)},
+		{"Heartbeat", int64(c.Heartbeat)},
+		{"WorkerTTL", int64(c.WorkerTTL)},
+		{"Housekeeping", int64(c.Housekeeping)},
+		{"ActivePoll", int64(c.ActivePoll)},
+		{"IdlePoll", int64(c.IdlePoll)},
+		{"DrainDeadline", int64(c.DrainDeadline)},
+	} {
+		demand(setting.value > 0, "%s must be positive, it is %d", setting.name, setting.value)
+	}
+	demand(c.RenewEvery <= c.Lease/3, "RenewEvery (%s) must be at most a third of Lease (%s): one renewal may get lost", c.RenewEvery, c.Lease)
+	demand(c.LeaseMargin < c.Lease-c.RenewEvery, "LeaseMargin (%s) must be less than Lease (%s) less RenewEvery (%s)", c.LeaseMargin, c.Lease, c.RenewEvery)
+	demand(c.WorkerTTL >= 3*c.Heartbeat, "WorkerTTL (%s) must be at least three times Heartbeat (%s)", c.WorkerTTL, c.Heartbeat)
+	demand(c.ActivePoll <= c.IdlePoll, "ActivePoll (%s) must be at most IdlePoll (%s)", c.ActivePoll, c.IdlePoll)
+	if broken != nil {
+		return fmt.Errorf("worker configuration: %w", errors.Join(broken...))
+	}
+	return nil
+}
+
+// newID names the host and the process for people and adds 64 random bits, because both
+// repeat in containers.
+func newID() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	var nonce [8]byte
+	_, _ = rand.Read(nonce[:])
+	// A host name may have 253 characters; an id has at most 200.
+	return fmt.Sprintf("%.150s-%d-%s", host, os.Getpid(), hex.EncodeToString(nonce[:]))
+}

@@ -1,0 +1,92 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-pg/holdfast/domain"
+)
+
+const (
+	// stopGrace is how long a cancelled handler has to return before it is given up.
+	stopGrace = time.Second
+
+	// lastWords bounds each statement of a stopping worker.
+	lastWords = 5 * time.Second
+)
+
+// drain lets handlers finish until the deadline, cancels those that have not, gives up those
+// that ignore it, and waits until every result is recorded.
+func (s *session) drain(ctx context.Context, settled <-chan struct{}) {
+	s.log.Info("worker draining", "in_flight", s.inFlight(), "deadline", s.DrainDeadline)
+	call, cancel := context.WithTimeout(ctx, lastWords)
+	defer cancel()
+	if err := s.queue.Drain(call, s.id); err != nil {
+		s.log.Warn("cannot leave the ring, draining all the same", "error", err)
+	}
+	returned := make(chan struct{})
+	go func() {
+		s.running.Wait()
+		close(returned)
+	}()
+	if !s.await(returned, s.DrainDeadline) {
+		s.cancelHandlers()
+		if !s.await(returned, stopGrace) {
+			s.giveUpHandlers()
+		}
+	}
+	s.results.close()
+	if !s.await(settled, lastWords) {
+		s.log.Error("results were not recorded in time; their jobs run again when their leases end", "jobs", s.inFlight())
+	}
+}
+
+// await waits for a channel to close, and tells whether it did within the time.
+func (s *session) await(done <-chan struct{}, limit time.Duration) bool {
+	fired, stop := s.Clock.NewTimer(limit)
+	defer stop()
+	select {
+	case <-done:
+		return true
+	case <-fired:
+		return false
+	}
+}
+
+func (s *session) inFlight() int {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return len(s.held)
+}
+
+func (s *session) cancelHandlers() {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for _, r := range s.held {
+		r.cancel(domain.ErrStopping)
+	}
+}
+
+// giveUpHandlers leaves handlers behind that ignore their context. Their jobs go back when
+// the worker leaves, and what they return is refused.
+func (s *session) giveUpHandlers() {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for _, r := range s.held {
+		if !r.ended {
+			r.ended = true
+			r.log.Warn("the handler ignores its context: the job is given back while it still runs")
+		}
+	}
+}
+
+// leave gives back what is still held and ends the registration.
+func (s *session) leave(ctx context.Context) error {
+	call, cancel := context.WithTimeout(ctx, lastWords)
+	defer cancel()
+	if err := s.queue.Leave(call, s.id); err != nil {
+		return err
+	}
+	s.log.Info("worker left")
+	return nil
+}

@@ -1,0 +1,25 @@
+package worker
+
+import (
+	"context"
+	"errors"
+
+	"github.com/holdfast-pg/holdfast/domain"
+)
+
+// beatLoop says that the worker lives, and passes on what the registry answers.
+func (s *session) beatLoop(ctx context.Context, stopClaiming context.CancelCauseFunc) {
+	s.every(ctx, s.Heartbeat, func(ctx context.Context) {
+		call, cancel := s.call(ctx)
+		defer cancel()
+		status, err := s.queue.Beat(call, s.registration)
+		switch {
+		case errors.Is(err, domain.ErrWorkerUnknown) || status == domain.WorkerDead:
+			stopClaiming(errDeclaredDead)
+		case err != nil && ctx.Err() == nil:
+			s.log.Error("cannot beat, trying again", "error", err)
+		case status == domain.WorkerDraining:
+			stopClaiming(errDrainOrdered)
+		}
+	})
+}

@@ -1,0 +1,55 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-pg/holdfast/domain"
+)
+
+// What housekeeping keeps, and for how long.
+const (
+	keepDeadWorkers = 24 * time.Hour
+	keepMarks       = 30 * 24 * time.Hour
+	keepFences      = 30 * 24 * time.Hour
+	archiveAhead    = 14 // days
+)
+
+// housekeepingLoop reclaims ended leases and tidies up, never behind a handler.
+func (s *session) housekeepingLoop(ctx context.Context) {
+	s.every(ctx, s.Housekeeping, func(ctx context.Context) {
+		s.reclaim(ctx)
+		s.keepHouse(ctx)
+	})
+}
+
+func (s *session) reclaim(ctx context.Context) {
+	call, cancel := s.call(ctx)
+	defer cancel()
+	reclaimed, err := s.queue.Reclaim(call)
+	for _, job := range reclaimed {
+		s.log.Warn("lease ended, job reclaimed", "job_id", job.Claim.ID, "queue", job.Queue, "kind", job.Kind, "bucket", job.Claim.Bucket,
+			"generation", job.Claim.Generation, "attempt", job.Attempts, "from", job.Claim.WorkerID, "status", job.Status)
+	}
+	if err != nil && ctx.Err() == nil {
+		s.log.Error("cannot reclaim, trying again", "error", err)
+	}
+}
+
+func (s *session) keepHouse(ctx context.Context) {
+	call, cancel := s.call(ctx)
+	defer cancel()
+	report, err := s.queue.KeepHouse(call, domain.HouseRules{
+		WorkerTTL:      s.WorkerTTL,
+		DeadWorkersFor: keepDeadWorkers,
+		MarksFor:       keepMarks,
+		FencesFor:      keepFences,
+		ArchiveAhead:   archiveAhead,
+	})
+	for _, id := range report.WorkersDied {
+		s.log.Warn("worker declared dead: no heartbeat", "dead_worker_id", id)
+	}
+	if err != nil && ctx.Err() == nil {
+		s.log.Error("cannot keep house, trying again", "error", err)
+	}
+}

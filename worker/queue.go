@@ -1,0 +1,27 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-pg/holdfast/domain"
+)
+
+// Queue is what the loop needs of a store of jobs. domain.Queue keeps them in Postgres,
+// domain/model.Queue in memory. Every method is safe for concurrent use and says in its own
+// documentation what it promises.
+type Queue interface {
+	Open(ctx context.Context) (domain.Meta, error)
+	Join(ctx context.Context, worker domain.Registration) error
+	Beat(ctx context.Context, worker domain.Registration) (domain.WorkerStatus, error)
+	Claim(ctx context.Context, request domain.ClaimRequest) ([]domain.ClaimedJob, error)
+	Renew(ctx context.Context, workerID string, lease time.Duration, claims []domain.Claim) ([]domain.JobID, error)
+	Settle(ctx context.Context, workerID string, settlements []domain.Settlement) []domain.Settled
+	Reclaim(ctx context.Context) ([]domain.Reclaimed, error)
+	KeepHouse(ctx context.Context, rules domain.HouseRules) (domain.HouseReport, error)
+	Drain(ctx context.Context, workerID string) error
+	Leave(ctx context.Context, workerID string) error
+	Close()
+}
+
+var _ Queue = (*domain.Queue)(nil)

@@ -1,0 +1,103 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/holdfast-pg/holdfast/domain"
+)
+
+// unknownKindDelay is how long a job of a kind without a handler stays away: long enough to
+// spare the database, short enough that a rolling deploy does not notice.
+const unknownKindDelay = 30 * time.Second
+
+// run is one claim from its start to the answer to its settlement.
+type run struct {
+	job    domain.ClaimedJob
+	cancel context.CancelCauseFunc
+	log    *slog.Logger
+
+	// Guarded by session.mutex.
+	turn     int       // Which tenth of the renewal interval renews it.
+	deadline time.Time // The worker gives the job up then, unless a renewal gets through.
+	ended    bool      // The handler returned, or was given up.
+	settling bool      // A settlement is under way; a renewal would wait for it.
+	lost     bool      // The claim is over.
+}
+
+// start runs a job's handler in a goroutine that holds one slot.
+func (s *session) start(ctx context.Context, job domain.ClaimedJob, sent time.Time) {
+	handling, cancel := context.WithCancelCause(ctx)
+	r := &run{
+		job:      job,
+		cancel:   cancel,
+		log:      s.log.With("job_id", job.ID, "queue", job.Queue, "kind", job.Kind, "bucket", job.Bucket, "generation", job.Generation, "attempt", job.Attempt),
+		turn:     int(s.Random() * renewalTurns),
+		deadline: sent.Add(s.Lease - s.LeaseMargin),
+	}
+	s.mutex.Lock()
+	s.held[job.Claim] = r
+	s.mutex.Unlock()
+	s.running.Go(func() {
+		defer func() { s.slots <- struct{}{} }()
+		defer cancel(nil)
+		// What stands when the handler ends this goroutine, as a failing test helper does.
+		outcome := s.outcomeOf(errors.New("the handler called runtime.Goexit"), job)
+		defer func() { s.end(r, outcome) }()
+		r.log.Debug("job started")
+		outcome = s.handle(handling, r)
+	})
+}
+
+func (s *session) outcomeOf(err error, job domain.ClaimedJob) domain.Outcome {
+	return domain.OutcomeOf(err, job.Attempt, s.Random())
+}
+
+// end passes the outcome on to be settled, unless the run was given up before.
+func (s *session) end(r *run, outcome domain.Outcome) {
+	s.mutex.Lock()
+	givenUp := r.ended
+	r.ended = true
+	s.mutex.Unlock()
+	if givenUp {
+		r.log.Warn("a handler that was given up has returned; its result is dropped")
+		return
+	}
+	s.results.add(r, outcome)
+}
+
+// handle runs the handler and reads its error.
+func (s *session) handle(ctx context.Context, r *run) domain.Outcome {
+	handler, known := s.handlers[r.job.Kind]
+	if !known {
+		handler, known = s.handlers[""]
+	}
+	if !known {
+		r.log.Warn("no handler for this kind: the job is given back", "delay", unknownKindDelay)
+		return domain.Outcome{Verdict: domain.Release, Delay: unknownKindDelay}
+	}
+	err := protect(ctx, handler, r.job)
+	if err != nil && errors.Is(context.Cause(ctx), domain.ErrStopping) {
+		r.log.Info("the drain deadline passed: the job is given back", "error", err)
+		return domain.Outcome{Verdict: domain.Release}
+	}
+	outcome := s.outcomeOf(err, r.job)
+	if err != nil {
+		r.log.Info("attempt ended", "verdict", outcome.Verdict, "delay", outcome.Delay, "error", outcome.Error)
+	}
+	return outcome
+}
+
+// protect turns a panic into an error.
+func protect(ctx context.Context, handler Handler, job domain.ClaimedJob) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = fmt.Errorf("panic: %v\n%s", value, debug.Stack())
+		}
+	}()
+	return handler.run(ctx, job)
+}

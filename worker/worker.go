@@ -1,0 +1,121 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/holdfast-pg/holdfast/domain"
+)
+
+// Worker claims jobs and runs their handlers.
+type Worker struct {
+	queue    Queue
+	config   Config
+	handlers map[string]Handler
+}
+
+// Reasons for which a session stops claiming, besides the end of Run's context.
+var (
+	errDrainOrdered = errors.New("an operator ordered a drain")
+	errDeclaredDead = errors.New("the registry holds this worker for dead")
+)
+
+// New returns a worker of the queue, which Run closes at its end. Errors: a Config that does
+// not validate, no handler, two handlers of one kind.
+func New(queue Queue, config Config, handlers ...Handler) (*Worker, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	if len(handlers) == 0 {
+		return nil, errors.New("worker: no handler given")
+	}
+	byKind := make(map[string]Handler, len(handlers))
+	for _, handler := range handlers {
+		if _, exists := byKind[handler.kind]; exists {
+			return nil, fmt.Errorf("worker: two handlers of kind %q", handler.kind)
+		}
+		byKind[handler.kind] = handler
+	}
+	return &Worker{queue: queue, config: config.WithDefaults(), handlers: byKind}, nil
+}
+
+// Run works until the context ends or an operator drains the worker; then it stops claiming,
+// waits for its handlers up to the drain deadline, records their results, gives the rest
+// back and returns nil: it holds no job. While the database cannot be reached it tries again
+// and again. Errors: domain.ErrNotMigrated, domain.SchemaError, domain.ErrWorkerExists, or
+// what kept it from giving its jobs back, in which case they return when their leases end.
+// A worker runs once.
+func (w *Worker) Run(ctx context.Context) error {
+	defer w.queue.Close()
+	for {
+		session, err := w.join(ctx)
+		if ctx.Err() != nil && err != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		reason, err := session.run(ctx)
+		if !errors.Is(reason, errDeclaredDead) || err != nil {
+			return err
+		}
+		w.config.Logger.Warn("rejoining under another id", "worker_id", session.id, "reason", reason)
+	}
+}
+
+// join opens the queue and enters the registry, as often as it takes.
+func (w *Worker) join(ctx context.Context) (*session, error) {
+	registration := domain.Registration{ID: w.config.NewID(), Queues: w.config.Queues, Metadata: w.metadata()}
+	for tries := 1; ; tries++ {
+		meta, err := w.queue.Open(ctx)
+		if err == nil {
+			err = w.queue.Join(ctx, registration)
+		}
+		if err == nil {
+			return newSession(w, registration, meta), nil
+		}
+		if !domain.IsTemporary(err) || ctx.Err() != nil {
+			return nil, err
+		}
+		wait := reconnectWait(tries, w.config.Random())
+		w.config.Logger.Error("cannot join, trying again", "error", err, "wait", wait)
+		if !pause(ctx, w.config.Clock, wait) {
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (w *Worker) metadata() json.RawMessage {
+	host, _ := os.Hostname()
+	metadata, _ := json.Marshal(map[string]any{
+		"version":     w.config.Version,
+		"host":        host,
+		"pid":         os.Getpid(),
+		"concurrency": w.config.Concurrency,
+	})
+	return metadata
+}
+
+// reconnectWait is how long to wait before the next try to reach the database: 100 ms
+// doubled each time, 10 s at most, less up to half as jitter, so that workers do not return
+// in step.
+func reconnectWait(tries int, random float64) time.Duration {
+	wait := min(100*time.Millisecond<<min(tries-1, 7), 10*time.Second)
+	return wait - time.Duration(random*float64(wait)/2)
+}
+
+// pause waits, and tells whether the whole time passed before the context ended.
+func pause(ctx context.Context, clock Clock, d time.Duration) bool {
+	fired, stop := clock.NewTimer(d)
+	defer stop()
+	select {
+	case <-fired:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
