@@ -125,8 +125,8 @@ SELECT holdfast.create_archive_days($1::integer)::integer AS created
 `
 
 // CreateArchiveDays makes the archive partitions that are missing from today to so many
-// days ahead and tells how many. Called by domain/archive.go. Raises lock_not_available
-// when a reader holds the default partition: try again in the next cycle.
+// days ahead and tells how many; 0 also when a reader holds the default partition, and the
+// next cycle tries again. Called by domain/archive.go.
 // Locks: the default partition, strongly, for 100 ms at most, when a day is missing.
 func (q *Queries) CreateArchiveDays(ctx context.Context, db DBTX, daysAhead int32) (int32, error) {
 	row := db.QueryRow(ctx, createArchiveDays, daysAhead)

@@ -60,7 +60,7 @@ type DeleteDeadWorkersParams struct {
 }
 
 // DeleteDeadWorkers forgets workers that have been dead for long. Called by
-// domain/reclaim.go. Index: workers_pkey. Locks: the rows it deletes; skips locked ones.
+// domain/archive.go. Index: workers_pkey. Locks: the rows it deletes; skips locked ones.
 func (q *Queries) DeleteDeadWorkers(ctx context.Context, db DBTX, arg DeleteDeadWorkersParams) (int64, error) {
 	result, err := db.Exec(ctx, deleteDeadWorkers, arg.Age, arg.Batch)
 	if err != nil {
@@ -173,7 +173,7 @@ type MarkStaleWorkersDeadParams struct {
 
 // MarkStaleWorkersDead marks workers dead that were not seen for the time to live and tells
 // which. It takes no job from them: a lease ends by its own deadline only. Called by
-// domain/reclaim.go. Index: workers_pkey. Locks: the rows it returns; skips locked ones,
+// domain/archive.go. Index: workers_pkey. Locks: the rows it returns; skips locked ones,
 // such as a worker that is just beating.
 func (q *Queries) MarkStaleWorkersDead(ctx context.Context, db DBTX, arg MarkStaleWorkersDeadParams) ([]string, error) {
 	rows, err := db.Query(ctx, markStaleWorkersDead, arg.TTL, arg.Batch)

@@ -86,8 +86,8 @@ RETURNING id;
 
 -- name: CreateArchiveDays :one
 -- CreateArchiveDays makes the archive partitions that are missing from today to so many
--- days ahead and tells how many. Called by domain/archive.go. Raises lock_not_available
--- when a reader holds the default partition: try again in the next cycle.
+-- days ahead and tells how many; 0 also when a reader holds the default partition, and the
+-- next cycle tries again. Called by domain/archive.go.
 -- Locks: the default partition, strongly, for 100 ms at most, when a day is missing.
 SELECT holdfast.create_archive_days(@days_ahead::integer)::integer AS created;
 

@@ -37,7 +37,7 @@ LIMIT @max_rows::integer;
 -- name: MarkStaleWorkersDead :many
 -- MarkStaleWorkersDead marks workers dead that were not seen for the time to live and tells
 -- which. It takes no job from them: a lease ends by its own deadline only. Called by
--- domain/reclaim.go. Index: workers_pkey. Locks: the rows it returns; skips locked ones,
+-- domain/archive.go. Index: workers_pkey. Locks: the rows it returns; skips locked ones,
 -- such as a worker that is just beating.
 WITH stale AS MATERIALIZED (
     SELECT worker.id
@@ -56,7 +56,7 @@ RETURNING worker.id;
 
 -- name: DeleteDeadWorkers :execrows
 -- DeleteDeadWorkers forgets workers that have been dead for long. Called by
--- domain/reclaim.go. Index: workers_pkey. Locks: the rows it deletes; skips locked ones.
+-- domain/archive.go. Index: workers_pkey. Locks: the rows it deletes; skips locked ones.
 DELETE FROM holdfast.workers AS worker
 USING (
     SELECT dead.id

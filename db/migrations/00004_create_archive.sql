@@ -65,6 +65,9 @@ DECLARE
     partition_name text;
     created integer := 0;
 BEGIN
+    -- One housekeeper at a time: two that have read the default partition would each wait for
+    -- the other to let go of it. Neither readers nor completions notice this lock.
+    LOCK TABLE holdfast.inbox_archive IN SHARE UPDATE EXCLUSIVE MODE;
     FOR day IN
         SELECT missing.day::date
         FROM generate_series(
@@ -92,10 +95,13 @@ BEGIN
         created := created + 1;
     END LOOP;
     RETURN created;
+EXCEPTION
+    WHEN lock_not_available THEN
+        RETURN 0;
 END
 $$;
 -- +goose StatementEnd
-COMMENT ON FUNCTION holdfast.create_archive_days(integer) IS 'Makes the archive partitions that are missing from today (UTC) to so many days ahead, and tells how many it made. Runs with its owner''s rights: a worker needs no DDL.';
+COMMENT ON FUNCTION holdfast.create_archive_days(integer) IS 'Makes the archive partitions that are missing from today (UTC) to so many days ahead, and tells how many it made; 0 also when a reader holds the default partition. Runs with its owner''s rights: a worker needs no DDL.';
 REVOKE ALL ON FUNCTION holdfast.create_archive_days(integer) FROM PUBLIC;
 
 -- Dropping a partition needs a strong lock on the whole archive: completions would queue up

@@ -1,0 +1,532 @@
+-- The schema holdfast as the migrations leave it, for reviewers. "make generate" reads it
+-- back from a migrated database; do not edit it. What depends on the day or on goose is left
+-- out: the archive's day partitions and the table goose_version. Privileges are those of
+-- PUBLIC only: the rest depends on who installed.
+
+CREATE SCHEMA holdfast;
+COMMENT ON SCHEMA holdfast IS 'Holdfast: durable work in Postgres. Shape in db/migrations, statements in queries.';
+
+CREATE TYPE holdfast.inbox_status AS ENUM (
+    'pending',
+    'processing',
+    'completed',
+    'failed',
+    'dead_letter'
+);
+COMMENT ON TYPE holdfast.inbox_status IS 'Where a job is in its life. A job that waits for a retry is pending with a future available_at.';
+
+CREATE TYPE holdfast.retention_mode AS ENUM (
+    'archive',
+    'keep',
+    'drop'
+);
+COMMENT ON TYPE holdfast.retention_mode IS 'What a completion does with the row: move it to the archive, keep it as completed for a while, or delete it.';
+
+CREATE TYPE holdfast.worker_status AS ENUM (
+    'alive',
+    'draining',
+    'dead'
+);
+COMMENT ON TYPE holdfast.worker_status IS 'A worker is alive, then perhaps draining, then dead; it never goes back.';
+
+CREATE SEQUENCE holdfast.generation_seq AS bigint
+    START WITH 1 INCREMENT BY 1 MINVALUE 1 MAXVALUE 1099511627775 CACHE 1;
+COMMENT ON SEQUENCE holdfast.generation_seq IS 'The low 40 bits of every lease generation. One sequence for all jobs, so that tokens of different jobs can be compared; CACHE 1, so that a later claim has the larger one.';
+
+CREATE SEQUENCE holdfast.inbox_seq AS bigint
+    START WITH 1 INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 CACHE 1;
+COMMENT ON SEQUENCE holdfast.inbox_seq IS 'Numbers jobs in enqueue order. CACHE 1: a cached block would break the order between sessions.';
+
+CREATE TABLE holdfast.fences (
+    resource text COLLATE "C" NOT NULL,
+    token bigint NOT NULL,
+    touched_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT fences_pkey PRIMARY KEY (resource),
+    CONSTRAINT fences_resource_length CHECK (char_length(resource) >= 1 AND char_length(resource) <= 200)
+)
+WITH (
+    fillfactor = 70
+);
+COMMENT ON TABLE holdfast.fences IS 'The highest fence token that each guarded resource has seen. A lower one is refused.';
+COMMENT ON COLUMN holdfast.fences.resource IS 'What is guarded, 1 to 200 characters.';
+COMMENT ON COLUMN holdfast.fences.token IS 'The highest lease generation seen.';
+COMMENT ON COLUMN holdfast.fences.touched_at IS 'When the resource was last guarded; housekeeping forgets those unused for long.';
+
+CREATE TABLE holdfast.handled (
+    scope text COLLATE "C" NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    job_id uuid NOT NULL,
+    handled_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT handled_pkey PRIMARY KEY (scope, key),
+    CONSTRAINT handled_key_length CHECK (char_length(key) >= 1 AND char_length(key) <= 200),
+    CONSTRAINT handled_scope_length CHECK (char_length(scope) >= 1 AND char_length(scope) <= 200)
+);
+COMMENT ON TABLE holdfast.handled IS 'Effects that were done: a handler inserts its mark in the transaction of the effect, and the second run finds it.';
+COMMENT ON COLUMN holdfast.handled.scope IS 'The name of the effect, such as send_receipt.';
+COMMENT ON COLUMN holdfast.handled.key IS 'What the effect was done for; the job''s id unless the handler knows better.';
+COMMENT ON COLUMN holdfast.handled.job_id IS 'The job whose handler made the mark. The mark lives at least as long as the job is in the inbox.';
+COMMENT ON COLUMN holdfast.handled.handled_at IS 'When the mark was made.';
+
+CREATE INDEX handled_expiry_idx
+    ON holdfast.handled USING brin (handled_at);
+COMMENT ON INDEX holdfast.handled_expiry_idx IS 'Finds old marks, for DeleteOldMarks.';
+
+CREATE TABLE holdfast.idempotency_keys (
+    queue text COLLATE "C" NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    job_id uuid NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT idempotency_keys_pkey PRIMARY KEY (queue, key),
+    CONSTRAINT idempotency_keys_key_length CHECK (char_length(key) >= 1 AND char_length(key) <= 200),
+    CONSTRAINT idempotency_keys_queue_length CHECK (char_length(queue) >= 1 AND char_length(queue) <= 200)
+);
+COMMENT ON TABLE holdfast.idempotency_keys IS 'Which job a key stands for. A table of its own, so that a key stays taken for its whole window, also after its job has left the inbox.';
+COMMENT ON COLUMN holdfast.idempotency_keys.queue IS 'The queue within which the key is unique.';
+COMMENT ON COLUMN holdfast.idempotency_keys.key IS 'What the producer calls the job, 1 to 200 characters.';
+COMMENT ON COLUMN holdfast.idempotency_keys.job_id IS 'The job that the first enqueue made; every later one is told this id.';
+COMMENT ON COLUMN holdfast.idempotency_keys.expires_at IS 'The key may be used again after this time.';
+
+CREATE INDEX idempotency_keys_expiry_idx
+    ON holdfast.idempotency_keys USING brin (expires_at);
+COMMENT ON INDEX holdfast.idempotency_keys_expiry_idx IS 'Finds expired keys at one byte a key, for DeleteExpiredKeys.';
+
+CREATE TABLE holdfast.inbox (
+    id uuid NOT NULL,
+    seq bigint NOT NULL DEFAULT nextval('holdfast.inbox_seq'::regclass),
+    lease_generation bigint NOT NULL DEFAULT 0,
+    available_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+    created_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+    claimed_at timestamp with time zone,
+    lease_expires_at timestamp with time zone,
+    completed_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    partition_bucket integer NOT NULL,
+    attempts integer NOT NULL DEFAULT 0,
+    max_attempts integer NOT NULL DEFAULT 5,
+    status holdfast.inbox_status NOT NULL DEFAULT 'pending'::holdfast.inbox_status,
+    ordered boolean NOT NULL DEFAULT false,
+    queue text COLLATE "C" NOT NULL,
+    kind text COLLATE "C" NOT NULL,
+    partition_key text COLLATE "C" NOT NULL,
+    claimed_by text COLLATE "C",
+    finished_by text COLLATE "C",
+    idempotency_key text COLLATE "C",
+    last_error text,
+    headers jsonb,
+    payload jsonb NOT NULL,
+    CONSTRAINT inbox_pkey PRIMARY KEY (id),
+    CONSTRAINT inbox_attempts_in_range CHECK (attempts >= 0 AND max_attempts >= 1),
+    CONSTRAINT inbox_bucket_in_range CHECK (partition_bucket >= 0 AND partition_bucket <= 16383),
+    CONSTRAINT inbox_claim_is_whole CHECK (num_nonnulls(claimed_by, claimed_at, lease_expires_at) =
+    CASE
+        WHEN status = 'processing'::holdfast.inbox_status THEN 3
+        ELSE 0
+    END),
+    CONSTRAINT inbox_completed_has_time CHECK ((status = 'completed'::holdfast.inbox_status) = (completed_at IS NOT NULL)),
+    CONSTRAINT inbox_finished_has_time CHECK ((status = ANY (ARRAY['completed'::holdfast.inbox_status, 'failed'::holdfast.inbox_status, 'dead_letter'::holdfast.inbox_status])) = (finished_at IS NOT NULL)),
+    CONSTRAINT inbox_headers_size CHECK (pg_column_size(headers) <= 8192),
+    CONSTRAINT inbox_idempotency_key_length CHECK (char_length(idempotency_key) >= 1 AND char_length(idempotency_key) <= 200),
+    CONSTRAINT inbox_kind_length CHECK (char_length(kind) >= 1 AND char_length(kind) <= 200),
+    CONSTRAINT inbox_partition_key_length CHECK (char_length(partition_key) >= 1 AND char_length(partition_key) <= 200),
+    CONSTRAINT inbox_payload_size CHECK (pg_column_size(payload) <= 262144),
+    CONSTRAINT inbox_queue_length CHECK (char_length(queue) >= 1 AND char_length(queue) <= 200)
+)
+WITH (
+    autovacuum_analyze_scale_factor = 0.02,
+    autovacuum_vacuum_cost_delay = 0,
+    autovacuum_vacuum_scale_factor = 0.01,
+    autovacuum_vacuum_threshold = 1000,
+    fillfactor = 85
+);
+COMMENT ON TABLE holdfast.inbox IS 'Jobs that are not finished, and finished ones that somebody may still want to see or redrive. Columns are ordered by width, so that none is padded.';
+COMMENT ON COLUMN holdfast.inbox.id IS 'UUIDv7 whose low 14 bits hold partition_bucket; made by holdfast.new_job_id.';
+COMMENT ON COLUMN holdfast.inbox.seq IS 'Enqueue order. created_at cannot tell it: transactions overlap.';
+COMMENT ON COLUMN holdfast.inbox.lease_generation IS 'The fence token of the latest claim: epoch * 2^40 + a number from generation_seq. Only grows; 0 until the first claim.';
+COMMENT ON COLUMN holdfast.inbox.available_at IS 'The job is not claimed before this time.';
+COMMENT ON COLUMN holdfast.inbox.created_at IS 'When the row was inserted; its transaction may have committed later.';
+COMMENT ON COLUMN holdfast.inbox.claimed_at IS 'When the current claim began; null unless processing.';
+COMMENT ON COLUMN holdfast.inbox.lease_expires_at IS 'The current claim may be reclaimed after this time; null unless processing. In no index, so that a renewal can be a heap-only update.';
+COMMENT ON COLUMN holdfast.inbox.completed_at IS 'When the job was completed; null otherwise.';
+COMMENT ON COLUMN holdfast.inbox.finished_at IS 'When the job was completed, failed or dead-lettered; null otherwise.';
+COMMENT ON COLUMN holdfast.inbox.partition_bucket IS 'Bucket of the partition key, by holdfast.bucket_of. Every statement that addresses a row carries it beside the id.';
+COMMENT ON COLUMN holdfast.inbox.attempts IS 'Claims so far, less those given back by a snooze or a release.';
+COMMENT ON COLUMN holdfast.inbox.max_attempts IS 'The job is dead-lettered when its attempts-th claim fails and attempts has reached this.';
+COMMENT ON COLUMN holdfast.inbox.status IS 'Where the job is in its life.';
+COMMENT ON COLUMN holdfast.inbox.ordered IS 'Whether its queue was ordered when the job was enqueued; ordered jobs are claimed lane by lane.';
+COMMENT ON COLUMN holdfast.inbox.queue IS 'The queue the job is in.';
+COMMENT ON COLUMN holdfast.inbox.kind IS 'Names the handler that runs the job.';
+COMMENT ON COLUMN holdfast.inbox.partition_key IS 'What the job belongs to: the unit of order and affinity. Without one at enqueue: the idempotency key, else a random key.';
+COMMENT ON COLUMN holdfast.inbox.claimed_by IS 'The worker that holds the claim; null unless processing. No foreign key: it would lock the worker''s row once per claimed job.';
+COMMENT ON COLUMN holdfast.inbox.finished_by IS 'The worker whose result finished the job, or whose lease ran out at the last attempt.';
+COMMENT ON COLUMN holdfast.inbox.idempotency_key IS 'The key the job was enqueued once under, if any; holdfast.idempotency_keys holds it unique.';
+COMMENT ON COLUMN holdfast.inbox.last_error IS 'What the latest failed attempt said, valid UTF-8, at most 8 KB.';
+COMMENT ON COLUMN holdfast.inbox.headers IS 'Facts that travel beside the payload, such as a trace context; at most 8 KB.';
+COMMENT ON COLUMN holdfast.inbox.payload IS 'What the handler gets; at most 256 KB, best under 2 KB.';
+
+CREATE INDEX inbox_claim_idx
+    ON holdfast.inbox USING btree (queue, partition_bucket, available_at, seq)
+    WHERE status = 'pending'::holdfast.inbox_status AND NOT ordered;
+COMMENT ON INDEX holdfast.inbox_claim_idx IS 'The next due jobs of a bucket, for ClaimJobs.';
+
+CREATE INDEX inbox_completed_idx
+    ON holdfast.inbox USING btree (completed_at, id)
+    WHERE status = 'completed'::holdfast.inbox_status;
+COMMENT ON INDEX holdfast.inbox_completed_idx IS 'Completed rows of queues in mode keep, oldest first, for ArchiveCompletedJobs.';
+
+CREATE INDEX inbox_dead_idx
+    ON holdfast.inbox USING btree (queue, kind, finished_at, id)
+    WHERE status = ANY (ARRAY['failed'::holdfast.inbox_status, 'dead_letter'::holdfast.inbox_status]);
+COMMENT ON INDEX holdfast.inbox_dead_idx IS 'Failed and dead-lettered jobs by queue and kind, for the support queries and redrive.';
+
+CREATE INDEX inbox_lane_idx
+    ON holdfast.inbox USING btree (queue, partition_bucket, partition_key, seq)
+    WHERE status = 'pending'::holdfast.inbox_status AND ordered;
+COMMENT ON INDEX holdfast.inbox_lane_idx IS 'The head of each lane of an ordered queue.';
+
+CREATE UNIQUE INDEX inbox_lane_processing_idx
+    ON holdfast.inbox USING btree (queue, partition_bucket, partition_key)
+    WHERE status = 'processing'::holdfast.inbox_status AND ordered;
+COMMENT ON INDEX holdfast.inbox_lane_processing_idx IS 'At most one claim a lane: turns a mistake in the claim of an ordered queue into an error.';
+
+CREATE INDEX inbox_processing_idx
+    ON holdfast.inbox USING btree (claimed_by, partition_bucket, id)
+    WHERE status = 'processing'::holdfast.inbox_status;
+COMMENT ON INDEX holdfast.inbox_processing_idx IS 'What each worker holds: walked by ReclaimExpiredLeases, counted by CountHeldJobs.';
+
+CREATE TABLE holdfast.inbox_archive (
+    id uuid NOT NULL,
+    seq bigint NOT NULL,
+    lease_generation bigint NOT NULL,
+    available_at timestamp with time zone NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    completed_at timestamp with time zone NOT NULL,
+    partition_bucket integer NOT NULL,
+    attempts integer NOT NULL,
+    max_attempts integer NOT NULL,
+    ordered boolean NOT NULL,
+    queue text COLLATE "C" NOT NULL,
+    kind text COLLATE "C" NOT NULL,
+    partition_key text COLLATE "C" NOT NULL,
+    finished_by text COLLATE "C",
+    idempotency_key text COLLATE "C",
+    last_error text,
+    headers jsonb,
+    payload jsonb NOT NULL
+)
+PARTITION BY RANGE (completed_at);
+COMMENT ON TABLE holdfast.inbox_archive IS 'Completed jobs, one partition for each UTC day of completion. Rows are written once and never changed.';
+COMMENT ON COLUMN holdfast.inbox_archive.id IS 'The id the job had in the inbox.';
+COMMENT ON COLUMN holdfast.inbox_archive.seq IS 'Enqueue order.';
+COMMENT ON COLUMN holdfast.inbox_archive.lease_generation IS 'The fence token of the claim that completed the job: tells a worker that lost the reply whether its completion took effect.';
+COMMENT ON COLUMN holdfast.inbox_archive.available_at IS 'The job was not to be claimed before this time, at its last attempt.';
+COMMENT ON COLUMN holdfast.inbox_archive.created_at IS 'When the job was enqueued.';
+COMMENT ON COLUMN holdfast.inbox_archive.completed_at IS 'When the job was completed; decides its partition.';
+COMMENT ON COLUMN holdfast.inbox_archive.partition_bucket IS 'Bucket of the partition key.';
+COMMENT ON COLUMN holdfast.inbox_archive.attempts IS 'Attempts spent, the completing one included.';
+COMMENT ON COLUMN holdfast.inbox_archive.max_attempts IS 'How many attempts the job had.';
+COMMENT ON COLUMN holdfast.inbox_archive.ordered IS 'Whether the job was in a lane of an ordered queue.';
+COMMENT ON COLUMN holdfast.inbox_archive.queue IS 'The queue the job was in.';
+COMMENT ON COLUMN holdfast.inbox_archive.kind IS 'The handler that ran the job.';
+COMMENT ON COLUMN holdfast.inbox_archive.partition_key IS 'What the job belonged to.';
+COMMENT ON COLUMN holdfast.inbox_archive.finished_by IS 'The worker that completed the job.';
+COMMENT ON COLUMN holdfast.inbox_archive.idempotency_key IS 'The key the job was enqueued once under, if any.';
+COMMENT ON COLUMN holdfast.inbox_archive.last_error IS 'What the latest failed attempt said, if one failed.';
+COMMENT ON COLUMN holdfast.inbox_archive.headers IS 'Facts that travelled beside the payload.';
+COMMENT ON COLUMN holdfast.inbox_archive.payload IS 'What the handler got.';
+
+CREATE INDEX inbox_archive_id_idx
+    ON holdfast.inbox_archive USING btree (id);
+COMMENT ON INDEX holdfast.inbox_archive_id_idx IS 'Finds one archived job, for GetJob. Not unique: a unique index would have to hold the day.';
+
+CREATE TABLE holdfast.inbox_archive_default
+    PARTITION OF holdfast.inbox_archive DEFAULT;
+COMMENT ON TABLE holdfast.inbox_archive_default IS 'Takes completions of a day that has no partition, so that none fails for want of one. Empty while housekeeping runs.';
+
+CREATE TABLE holdfast.meta (
+    singleton boolean NOT NULL DEFAULT true,
+    bucket_count integer NOT NULL DEFAULT 1024,
+    epoch bigint NOT NULL DEFAULT 1,
+    schema_version integer NOT NULL,
+    oldest_binary integer NOT NULL,
+    CONSTRAINT meta_pkey PRIMARY KEY (singleton),
+    CONSTRAINT meta_bucket_count_in_range CHECK (bucket_count >= 1 AND bucket_count <= 16384),
+    CONSTRAINT meta_epoch_in_range CHECK (epoch >= 1 AND epoch <= 4194303),
+    CONSTRAINT meta_has_one_row CHECK (singleton)
+);
+COMMENT ON TABLE holdfast.meta IS 'Facts about this installation, in one row.';
+COMMENT ON COLUMN holdfast.meta.singleton IS 'Always true: the primary key that keeps the table at one row.';
+COMMENT ON COLUMN holdfast.meta.bucket_count IS 'How many buckets partition keys hash into. Fixed while the inbox holds jobs: a job keeps the bucket it was enqueued with.';
+COMMENT ON COLUMN holdfast.meta.epoch IS 'The high part of every lease generation. A failover that may have lost commits raises it, so that no token is given out twice.';
+COMMENT ON COLUMN holdfast.meta.schema_version IS 'The migration this schema stands at. A program that needs a later one refuses to start.';
+COMMENT ON COLUMN holdfast.meta.oldest_binary IS 'The lowest schema version that a program may have been built for and still run here.';
+
+CREATE TABLE holdfast.queues (
+    name text COLLATE "C" NOT NULL,
+    ordered boolean NOT NULL DEFAULT false,
+    paused boolean NOT NULL DEFAULT false,
+    max_attempts integer NOT NULL DEFAULT 5,
+    retention_mode holdfast.retention_mode NOT NULL DEFAULT 'archive'::holdfast.retention_mode,
+    keep_for interval NOT NULL DEFAULT '24:00:00'::interval,
+    retention interval NOT NULL DEFAULT '7 days'::interval,
+    dedupe_window interval NOT NULL DEFAULT '7 days'::interval,
+    created_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT queues_pkey PRIMARY KEY (name),
+    CONSTRAINT queues_dedupe_window_positive CHECK (dedupe_window > '00:00:00'::interval),
+    CONSTRAINT queues_keep_within_retention CHECK (keep_for >= '00:00:00'::interval AND keep_for <= retention),
+    CONSTRAINT queues_max_attempts_positive CHECK (max_attempts >= 1),
+    CONSTRAINT queues_name_length CHECK (char_length(name) >= 1 AND char_length(name) <= 200)
+);
+COMMENT ON TABLE holdfast.queues IS 'One row a queue: the settings that all of its jobs share. The first enqueue to an unknown name creates the queue with the defaults.';
+COMMENT ON COLUMN holdfast.queues.name IS 'The name that producers enqueue to and workers serve, 1 to 200 characters.';
+COMMENT ON COLUMN holdfast.queues.ordered IS 'Whether the jobs of one partition key run one at a time in seq order. Fixed once the queue has jobs: it is stamped on each of them.';
+COMMENT ON COLUMN holdfast.queues.paused IS 'While true no job of the queue is claimed; claimed jobs run on.';
+COMMENT ON COLUMN holdfast.queues.max_attempts IS 'How many claims a job gets unless its enqueue says otherwise.';
+COMMENT ON COLUMN holdfast.queues.retention_mode IS 'What a completion does with the row.';
+COMMENT ON COLUMN holdfast.queues.keep_for IS 'In mode keep: how long a completed row stays in the inbox before housekeeping archives it.';
+COMMENT ON COLUMN holdfast.queues.retention IS 'How long a completed job can be found at least. Archive days go when the longest retention of any queue has passed.';
+COMMENT ON COLUMN holdfast.queues.dedupe_window IS 'How long an idempotency key stays taken, counted from the later of the enqueue and the time the job may first run.';
+COMMENT ON COLUMN holdfast.queues.created_at IS 'When the queue was first named.';
+
+CREATE TABLE holdfast.wake (
+    queue text COLLATE "C" NOT NULL,
+    armed_at timestamp with time zone,
+    CONSTRAINT wake_pkey PRIMARY KEY (queue),
+    CONSTRAINT wake_queue_length CHECK (char_length(queue) >= 1 AND char_length(queue) <= 200)
+)
+WITH (
+    autovacuum_vacuum_scale_factor = 0,
+    autovacuum_vacuum_threshold = 500,
+    fillfactor = 50
+);
+COMMENT ON TABLE holdfast.wake IS 'Whether an enqueue to the queue rings the doorbell. A narrow table of its own: every enqueue reads it.';
+COMMENT ON COLUMN holdfast.wake.queue IS 'The queue.';
+COMMENT ON COLUMN holdfast.wake.armed_at IS 'Since when some worker wants to be woken; null while its workers are saturated.';
+
+CREATE TABLE holdfast.workers (
+    id text COLLATE "C" NOT NULL,
+    status holdfast.worker_status NOT NULL DEFAULT 'alive'::holdfast.worker_status,
+    queues text[] COLLATE "C" NOT NULL,
+    started_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+    last_seen_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+    metadata jsonb NOT NULL DEFAULT '{}'::jsonb,
+    CONSTRAINT workers_pkey PRIMARY KEY (id),
+    CONSTRAINT workers_id_length CHECK (char_length(id) >= 1 AND char_length(id) <= 200)
+)
+WITH (
+    autovacuum_vacuum_scale_factor = 0,
+    autovacuum_vacuum_threshold = 500,
+    fillfactor = 50
+);
+COMMENT ON TABLE holdfast.workers IS 'The worker registry: who serves which queues and when each was last seen.';
+COMMENT ON COLUMN holdfast.workers.id IS 'Host, process id and 64 random bits: host and process id alone repeat in containers.';
+COMMENT ON COLUMN holdfast.workers.status IS 'Set by the worker and by operators; a heartbeat never changes it.';
+COMMENT ON COLUMN holdfast.workers.queues IS 'The queues the worker serves.';
+COMMENT ON COLUMN holdfast.workers.started_at IS 'When the worker joined.';
+COMMENT ON COLUMN holdfast.workers.last_seen_at IS 'The latest heartbeat, by the database''s clock.';
+COMMENT ON COLUMN holdfast.workers.metadata IS 'What the worker says of itself: version, host, concurrency.';
+
+CREATE VIEW holdfast.jobs AS
+SELECT
+    inbox.id,
+    inbox.seq,
+    inbox.queue,
+    inbox.kind,
+    inbox.partition_key,
+    inbox.partition_bucket,
+    inbox.ordered,
+    inbox.status,
+    inbox.attempts,
+    inbox.max_attempts,
+    inbox.lease_generation,
+    inbox.claimed_by,
+    inbox.claimed_at,
+    inbox.lease_expires_at,
+    inbox.available_at,
+    inbox.created_at,
+    inbox.completed_at,
+    inbox.finished_at,
+    inbox.finished_by,
+    inbox.idempotency_key,
+    inbox.last_error,
+    inbox.headers,
+    inbox.payload,
+    false AS archived
+FROM holdfast.inbox
+UNION ALL
+SELECT
+    inbox_archive.id,
+    inbox_archive.seq,
+    inbox_archive.queue,
+    inbox_archive.kind,
+    inbox_archive.partition_key,
+    inbox_archive.partition_bucket,
+    inbox_archive.ordered,
+    'completed'::holdfast.inbox_status AS status,
+    inbox_archive.attempts,
+    inbox_archive.max_attempts,
+    inbox_archive.lease_generation,
+    NULL::text AS claimed_by,
+    NULL::timestamp with time zone AS claimed_at,
+    NULL::timestamp with time zone AS lease_expires_at,
+    inbox_archive.available_at,
+    inbox_archive.created_at,
+    inbox_archive.completed_at,
+    inbox_archive.completed_at AS finished_at,
+    inbox_archive.finished_by,
+    inbox_archive.idempotency_key,
+    inbox_archive.last_error,
+    inbox_archive.headers,
+    inbox_archive.payload,
+    true AS archived
+FROM holdfast.inbox_archive;
+COMMENT ON VIEW holdfast.jobs IS 'Every job there is, archived or not, read in one snapshot: a job that is being archived is seen once.';
+COMMENT ON COLUMN holdfast.jobs.id IS 'Id of the job.';
+COMMENT ON COLUMN holdfast.jobs.seq IS 'Enqueue order.';
+COMMENT ON COLUMN holdfast.jobs.queue IS 'The queue of the job.';
+COMMENT ON COLUMN holdfast.jobs.kind IS 'The handler of the job.';
+COMMENT ON COLUMN holdfast.jobs.partition_key IS 'What the job belongs to.';
+COMMENT ON COLUMN holdfast.jobs.partition_bucket IS 'Bucket of the partition key.';
+COMMENT ON COLUMN holdfast.jobs.ordered IS 'Whether the job is in a lane of an ordered queue.';
+COMMENT ON COLUMN holdfast.jobs.status IS 'Where the job is in its life; archived jobs are completed.';
+COMMENT ON COLUMN holdfast.jobs.attempts IS 'Claims so far, less those given back.';
+COMMENT ON COLUMN holdfast.jobs.max_attempts IS 'How many attempts the job has.';
+COMMENT ON COLUMN holdfast.jobs.lease_generation IS 'The fence token of the latest claim.';
+COMMENT ON COLUMN holdfast.jobs.claimed_by IS 'The worker that holds the claim, while processing.';
+COMMENT ON COLUMN holdfast.jobs.claimed_at IS 'When the current claim began, while processing.';
+COMMENT ON COLUMN holdfast.jobs.lease_expires_at IS 'When the current claim may be reclaimed, while processing.';
+COMMENT ON COLUMN holdfast.jobs.available_at IS 'The job is not claimed before this time.';
+COMMENT ON COLUMN holdfast.jobs.created_at IS 'When the job was enqueued.';
+COMMENT ON COLUMN holdfast.jobs.completed_at IS 'When the job was completed.';
+COMMENT ON COLUMN holdfast.jobs.finished_at IS 'When the job was completed, failed or dead-lettered.';
+COMMENT ON COLUMN holdfast.jobs.finished_by IS 'The worker whose result finished the job.';
+COMMENT ON COLUMN holdfast.jobs.idempotency_key IS 'The key the job was enqueued once under, if any.';
+COMMENT ON COLUMN holdfast.jobs.last_error IS 'What the latest failed attempt said.';
+COMMENT ON COLUMN holdfast.jobs.headers IS 'Facts that travel beside the payload.';
+COMMENT ON COLUMN holdfast.jobs.payload IS 'What the handler gets.';
+COMMENT ON COLUMN holdfast.jobs.archived IS 'Whether the row stands in the archive.';
+
+CREATE FUNCTION holdfast.backoff(attempts integer)
+ RETURNS interval
+ LANGUAGE sql
+ PARALLEL SAFE STRICT
+AS $function$
+    SELECT least(power(2, least(attempts, 12)), 3600) * (0.8 + 0.4 * random()) * interval '1 second'
+$function$;
+COMMENT ON FUNCTION holdfast.backoff(integer) IS 'How long a job waits after its attempts-th claim ended badly: 2^attempts seconds, one hour at most, give or take 20 percent. domain.Backoff follows the same rule.';
+
+CREATE FUNCTION holdfast.bucket_of(partition_key text, bucket_count integer)
+ RETURNS integer
+ LANGUAGE sql
+ STABLE PARALLEL SAFE STRICT
+AS $function$
+    SELECT ('x' || left(encode(sha256(convert_to(partition_key, 'UTF8')), 'hex'), 6))::bit(24)::integer % bucket_count
+$function$;
+COMMENT ON FUNCTION holdfast.bucket_of(text,integer) IS 'The bucket of a partition key: the first 24 bits of its SHA-256, modulo the bucket count. Frozen; domain.BucketOf computes the same.';
+
+CREATE FUNCTION holdfast.create_archive_days(days_ahead integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'holdfast', 'pg_temp'
+ SET lock_timeout TO '100ms'
+AS $function$
+DECLARE
+    today date := (now() AT TIME ZONE 'UTC')::date;
+    day date;
+    partition_name text;
+    created integer := 0;
+BEGIN
+    -- One housekeeper at a time: two that have read the default partition would each wait for
+    -- the other to let go of it. Neither readers nor completions notice this lock.
+    LOCK TABLE holdfast.inbox_archive IN SHARE UPDATE EXCLUSIVE MODE;
+    FOR day IN
+        SELECT missing.day::date
+        FROM generate_series(
+            least(today, (SELECT min(completed_at AT TIME ZONE 'UTC')::date FROM holdfast.inbox_archive_default))::timestamp,
+            (today + days_ahead)::timestamp,
+            interval '1 day'
+        ) AS missing (day)
+        WHERE to_regclass('holdfast.inbox_archive_' || to_char(missing.day, 'YYYYMMDD')) IS NULL
+        ORDER BY missing.day
+    LOOP
+        LOCK TABLE holdfast.inbox_archive_default IN ACCESS EXCLUSIVE MODE;
+        partition_name := 'inbox_archive_' || to_char(day, 'YYYYMMDD');
+        -- Another housekeeper may have made the day while this one waited for the lock.
+        CONTINUE WHEN to_regclass('holdfast.' || partition_name) IS NOT NULL;
+        EXECUTE format('CREATE TABLE holdfast.%I (LIKE holdfast.inbox_archive INCLUDING ALL)', partition_name);
+        EXECUTE format(
+            'WITH moved AS (DELETE FROM holdfast.inbox_archive_default WHERE completed_at >= %L AND completed_at < %L RETURNING *)
+             INSERT INTO holdfast.%I SELECT * FROM moved',
+            day || ' 00:00:00+00', day + 1 || ' 00:00:00+00', partition_name
+        );
+        EXECUTE format(
+            'ALTER TABLE holdfast.inbox_archive ATTACH PARTITION holdfast.%I FOR VALUES FROM (%L) TO (%L)',
+            partition_name, day || ' 00:00:00+00', day + 1 || ' 00:00:00+00'
+        );
+        created := created + 1;
+    END LOOP;
+    RETURN created;
+EXCEPTION
+    WHEN lock_not_available THEN
+        RETURN 0;
+END
+$function$;
+COMMENT ON FUNCTION holdfast.create_archive_days(integer) IS 'Makes the archive partitions that are missing from today (UTC) to so many days ahead, and tells how many it made; 0 also when a reader holds the default partition. Runs with its owner''s rights: a worker needs no DDL.';
+REVOKE ALL ON FUNCTION holdfast.create_archive_days(integer) FROM PUBLIC;
+
+CREATE FUNCTION holdfast.drop_archive_days()
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'holdfast', 'pg_temp'
+ SET lock_timeout TO '100ms'
+AS $function$
+DECLARE
+    longest interval := coalesce((SELECT max(retention) FROM holdfast.queues), interval '7 days');
+    partition_name text;
+    dropped integer := 0;
+BEGIN
+    FOR partition_name IN
+        SELECT child.relname
+        FROM pg_inherits
+        JOIN pg_class AS child ON child.oid = pg_inherits.inhrelid
+        WHERE pg_inherits.inhparent = 'holdfast.inbox_archive'::regclass
+            AND child.relname ~ '^inbox_archive_[0-9]{8}$'
+            AND (to_date(right(child.relname, 8), 'YYYYMMDD') + 1)::timestamp AT TIME ZONE 'UTC' < now() - longest
+        ORDER BY child.relname
+    LOOP
+        EXECUTE format('DROP TABLE holdfast.%I', partition_name);
+        dropped := dropped + 1;
+    END LOOP;
+    RETURN dropped;
+EXCEPTION
+    WHEN lock_not_available THEN
+        RETURN 0;
+END
+$function$;
+COMMENT ON FUNCTION holdfast.drop_archive_days() IS 'Drops the archive days that are older than the longest retention of any queue, and tells how many; 0 also when a reader holds the archive. Runs with its owner''s rights.';
+REVOKE ALL ON FUNCTION holdfast.drop_archive_days() FROM PUBLIC;
+
+CREATE FUNCTION holdfast.new_job_id(bucket integer)
+ RETURNS uuid
+ LANGUAGE sql
+ PARALLEL SAFE STRICT
+AS $function$
+    SELECT encode(
+        set_bit(
+            set_bit(
+                overlay(
+                    overlay(
+                        uuid_send(gen_random_uuid())
+                        PLACING substring(int8send(floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint) FROM 3) FROM 1
+                    )
+                    PLACING int2send(bucket::smallint) FROM 15
+                ),
+                52, 1
+            ),
+            53, 1
+        ),
+        'hex'
+    )::uuid
+$function$;
+COMMENT ON FUNCTION holdfast.new_job_id(integer) IS 'A UUIDv7 whose low 14 bits hold the bucket, so that an id alone addresses its row. domain.NewJobID lays out the same bits.';

@@ -1,0 +1,227 @@
+package integration
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/holdfast-pg/holdfast"
+
+// arrows say which of our folders a folder may import. The way down is
+// cmd → app → worker → domain → gen, and only domain reaches a statement, so that no code
+// passes by the fence. "." is holdfast.go. What lies below a folder without a line of its
+// own follows that folder's.
+var arrows = map[string]struct{ code, tests []string }{
+	"gen":          {},
+	"domain":       {code: []string{"gen"}, tests: []string{"domain/model", "integration/pgtest"}},
+	"domain/model": {code: []string{"domain"}, tests: []string{"worker"}},
+	"worker":       {code: []string{"domain"}, tests: []string{"domain/model"}},
+	".":            {code: []string{"domain", "worker"}, tests: []string{"integration/pgtest"}},
+	"db":           {tests: []string{"integration/pgtest"}},
+	"db/embedded":  {},
+	"db/demo":      {},
+	"app": {
+		code:  []string{".", "domain", "domain/model", "worker", "db", "db/embedded", "db/demo"},
+		tests: []string{"integration/pgtest"},
+	},
+	"cmd":         {code: []string{".", "domain", "worker", "app", "db"}, tests: []string{"integration/pgtest"}},
+	"integration": {code: []string{".", "gen", "domain", "domain/model", "worker", "app", "db", "db/embedded", "db/demo"}},
+}
+
+// guests say which of our folders may import a package of somebody else's.
+var guests = map[string][]string{
+	"github.com/jackc/pgx/v5":                    {"gen", "domain", ".", "db", "db/embedded", "db/demo", "app", "cmd", "integration"},
+	"github.com/pressly/goose/v3":                {"db", "app", "cmd", "integration"},
+	"github.com/fergusstrange/embedded-postgres": {"db/embedded"},
+	"github.com/lib/pq":                          {},
+	"github.com/urfave/cli/v2":                   {"cmd"},
+	"github.com/lmittmann/tint":                  {"app"},
+	"github.com/testcontainers":                  {"integration"},
+	"database/sql":                               {"gen", "db", "integration"},
+}
+
+// strangers are what a program that only imports the library must not link.
+var strangers = []string{
+	"github.com/lib/pq", "github.com/fergusstrange/embedded-postgres", "github.com/pressly/goose/v3",
+	"github.com/urfave/cli", "github.com/lmittmann/tint", "github.com/testcontainers", "testing",
+	module + "/db", module + "/app",
+}
+
+// listed is what `go list -json` tells of a package.
+type listed struct {
+	ImportPath   string
+	Imports      []string
+	TestImports  []string
+	XTestImports []string
+}
+
+func TestArrows_ImportsGoOneWay(t *testing.T) {
+	t.Parallel()
+	graph := goList(t, "./...")
+	for _, folder := range []string{".", "gen", "domain", "worker", "db", "db/embedded", "app", "cmd/holdfast"} {
+		if !slices.ContainsFunc(graph, func(p listed) bool { return folderOf(p.ImportPath) == folder }) {
+			t.Errorf("there is no package in %s", folder)
+		}
+	}
+	for _, wrong := range wrongImports(graph) {
+		t.Error(wrong)
+	}
+}
+
+func TestArrows_LibraryLinksNoStrangers(t *testing.T) {
+	t.Parallel()
+	for _, folder := range []string{".", "./worker", "./domain"} {
+		for _, wrong := range links(t, folder, strangers) {
+			t.Error(wrong)
+		}
+	}
+	for _, wrong := range links(t, "./db", []string{module + "/db/embedded", "github.com/lib/pq", "github.com/fergusstrange/embedded-postgres"}) {
+		t.Error(wrong)
+	}
+}
+
+// The rules themselves bite.
+func TestArrows_WrongImportsAreFound(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name  string
+		graph listed
+		want  string // Part of the one complaint; "" when all is well.
+	}{
+		{"domain calls gen", listed{ImportPath: module + "/domain", Imports: []string{"fmt", module + "/gen", "github.com/jackc/pgx/v5/pgtype"}}, ""},
+		{"root imports worker", listed{ImportPath: module, Imports: []string{module + "/domain", module + "/worker"}}, ""},
+		{"cmd links its flags", listed{ImportPath: module + "/cmd/holdfast", Imports: []string{module + "/app", "github.com/urfave/cli/v2"}}, ""},
+		{"a test of its own package", listed{ImportPath: module + "/worker", XTestImports: []string{module + "/worker", module + "/domain/model"}}, ""},
+		{"worker reaches a statement", listed{ImportPath: module + "/worker", Imports: []string{module + "/gen"}}, "worker imports gen"},
+		{"app reaches a statement", listed{ImportPath: module + "/app/health", Imports: []string{module + "/gen"}}, "app/health imports gen"},
+		{"worker sees a transaction", listed{ImportPath: module + "/worker", Imports: []string{"github.com/jackc/pgx/v5"}}, "worker imports github.com/jackc/pgx/v5"},
+		{"a test of worker sees one", listed{ImportPath: module + "/worker", TestImports: []string{"github.com/jackc/pgx/v5/pgxpool"}}, "test of worker imports github.com/jackc/pgx/v5/pgxpool"},
+		{"worker runs on the model", listed{ImportPath: module + "/worker", Imports: []string{module + "/domain/model"}}, "worker imports domain/model"},
+		{"domain looks up", listed{ImportPath: module + "/domain", Imports: []string{module + "/worker"}}, "domain imports worker"},
+		{"domain migrates", listed{ImportPath: module + "/domain", Imports: []string{module + "/db"}}, "domain imports db"},
+		{"the library migrates", listed{ImportPath: module, Imports: []string{module + "/db"}}, ". imports db"},
+		{"db looks up", listed{ImportPath: module + "/db", Imports: []string{module + "/domain"}}, "db imports domain"},
+		{"db starts a server", listed{ImportPath: module + "/db", Imports: []string{module + "/db/embedded"}}, "db imports db/embedded"},
+		{"cmd starts a server", listed{ImportPath: module + "/cmd/holdfast", Imports: []string{module + "/db/embedded"}}, "cmd/holdfast imports db/embedded"},
+		{"app parses flags", listed{ImportPath: module + "/app", Imports: []string{"github.com/urfave/cli/v2"}}, "app imports github.com/urfave/cli/v2"},
+		{"cmd colours logs", listed{ImportPath: module + "/cmd/holdfast", Imports: []string{"github.com/lmittmann/tint"}}, "cmd/holdfast imports github.com/lmittmann/tint"},
+		{"app runs containers", listed{ImportPath: module + "/app", TestImports: []string{"github.com/testcontainers/testcontainers-go"}}, "test of app imports github.com/testcontainers/testcontainers-go"},
+		{"anybody uses pq", listed{ImportPath: module + "/db", Imports: []string{"github.com/lib/pq"}}, "db imports github.com/lib/pq"},
+		{"a folder nobody thought of", listed{ImportPath: module + "/util"}, "util has no line in arrows"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			wrong := wrongImports([]listed{test.graph})
+			switch {
+			case test.want == "" && len(wrong) > 0:
+				t.Errorf("complains: %v", wrong)
+			case test.want != "" && (len(wrong) != 1 || !strings.Contains(wrong[0], test.want)):
+				t.Errorf("says %v, want one complaint with %q", wrong, test.want)
+			}
+		})
+	}
+}
+
+// wrongImports returns a sentence for each import in our packages that no arrow allows.
+func wrongImports(graph []listed) []string {
+	var wrong []string
+	for _, each := range graph {
+		from := folderOf(each.ImportPath)
+		rules, known := arrows[lineOf(from)]
+		if !known {
+			wrong = append(wrong, from+" has no line in arrows")
+			continue
+		}
+		for _, path := range each.Imports {
+			if !allowed(from, path, rules.code) {
+				wrong = append(wrong, from+" imports "+folderOf(path))
+			}
+		}
+		for _, path := range slices.Concat(each.TestImports, each.XTestImports) {
+			if !allowed(from, path, slices.Concat(rules.code, rules.tests)) {
+				wrong = append(wrong, "a test of "+from+" imports "+folderOf(path))
+			}
+		}
+	}
+	return wrong
+}
+
+func allowed(from, path string, ours []string) bool {
+	if path == module || within(path, module) {
+		to := folderOf(path)
+		// A folder may import what lies below it under the same line.
+		return slices.Contains(ours, to) || lineOf(to) == lineOf(from) || slices.Contains(ours, lineOf(to))
+	}
+	for guest, hosts := range guests {
+		if path == guest || within(path, guest) {
+			return slices.ContainsFunc(hosts, func(host string) bool { return lineOf(from) == host })
+		}
+	}
+	return true
+}
+
+// lineOf returns the folder whose line in arrows holds for a folder: the folder itself or
+// the nearest one above it.
+func lineOf(folder string) string {
+	for {
+		if _, known := arrows[folder]; known || !strings.Contains(folder, "/") {
+			return folder
+		}
+		folder = folder[:strings.LastIndex(folder, "/")]
+	}
+}
+
+// folderOf returns the folder of one of our packages, "." for the root; other paths as they are.
+func folderOf(path string) string {
+	if path == module {
+		return "."
+	}
+	return strings.TrimPrefix(path, module+"/")
+}
+
+func within(path, parent string) bool {
+	return strings.HasPrefix(path, parent+"/")
+}
+
+// links returns a sentence for each of the unwanted packages that a program with this one
+// links.
+func links(t *testing.T, folder string, unwanted []string) []string {
+	t.Helper()
+	var wrong []string
+	for _, each := range goList(t, "-deps", folder) {
+		if slices.ContainsFunc(unwanted, func(path string) bool { return each.ImportPath == path || within(each.ImportPath, path) }) {
+			wrong = append(wrong, fmt.Sprintf("a program that imports %s links %s", folder, each.ImportPath))
+		}
+	}
+	return wrong
+}
+
+func goList(t *testing.T, arguments ...string) []listed {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "go", append([]string{"list", "-json=ImportPath,Imports,TestImports,XTestImports"}, arguments...)...)
+	command.Dir = ".."
+	output, err := command.Output()
+	if err != nil {
+		var failed *exec.ExitError
+		if errors.As(err, &failed) {
+			t.Fatalf("%s: %v\n%s", command, err, failed.Stderr)
+		}
+		t.Fatal(err)
+	}
+	var packages []listed
+	for decoder := json.NewDecoder(strings.NewReader(string(output))); ; {
+		var next listed
+		if err := decoder.Decode(&next); errors.Is(err, io.EOF) {
+			return packages
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		packages = append(packages, next)
+	}
+}

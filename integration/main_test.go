@@ -1,0 +1,14 @@
+// Package integration holds the promises of docs/guarantees.md, each as a test on a real
+// Postgres, and the rules about the tree as a whole.
+package integration
+
+import (
+	"os"
+	"testing"
+
+	"github.com/holdfast-pg/holdfast/integration/pgtest"
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(pgtest.Main(m, everyQueryRan))
+}

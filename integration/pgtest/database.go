@@ -1,0 +1,164 @@
+package pgtest
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/holdfast-pg/holdfast/db"
+	"github.com/holdfast-pg/holdfast/domain"
+)
+
+// connections is how many a test's pool opens at most. Enough for tests of races; the
+// server has room for the pools of all tests that run at once.
+const connections = 16
+
+// Database is the database of one test.
+type Database struct {
+	URL  string
+	Pool *pgxpool.Pool
+
+	counts *counts
+}
+
+var databases atomic.Int64
+
+// New returns a migrated database of the test's own. When the test ends it is dropped, and
+// the test fails if a session to it was left open.
+func New(tb testing.TB) *Database {
+	tb.Helper()
+	template, err := running(tb).template()
+	if err != nil {
+		tb.Fatalf("pgtest: make the template database: %v", err)
+	}
+	return create(tb, template)
+}
+
+// Empty returns a database of the test's own without the schema.
+func Empty(tb testing.TB) *Database {
+	tb.Helper()
+	running(tb)
+	return create(tb, "template1")
+}
+
+func running(tb testing.TB) *server {
+	tb.Helper()
+	if current == nil {
+		tb.Fatal("pgtest: there is no server: TestMain must call pgtest.Main")
+	}
+	return current
+}
+
+func create(tb testing.TB, template string) *Database {
+	tb.Helper()
+	name := fmt.Sprintf("holdfast_test_%s_%d", current.run, databases.Add(1))
+	if err := current.clone(template, name); err != nil {
+		tb.Fatalf("pgtest: create database %s: %v", name, err)
+	}
+	tb.Cleanup(func() { current.drop(tb, name) })
+	address, err := current.databaseURL(name)
+	if err != nil {
+		tb.Fatalf("pgtest: %v", err)
+	}
+	database := &Database{URL: address, counts: &counts{}}
+	database.Pool = database.open(tb)
+	return database
+}
+
+func (d *Database) open(tb testing.TB) *pgxpool.Pool {
+	tb.Helper()
+	config, err := pgxpool.ParseConfig(d.URL)
+	if err != nil {
+		tb.Fatalf("pgtest: %v", err)
+	}
+	config.MaxConns = connections
+	config.ConnConfig.Tracer = d.counts
+	pool, err := pgxpool.NewWithConfig(tb.Context(), config)
+	if err != nil {
+		tb.Fatalf("pgtest: connect to %s: %v", config.ConnConfig.Database, err)
+	}
+	tb.Cleanup(pool.Close)
+	return pool
+}
+
+// Config returns settings for connections of the test's own, such as db.Migrate wants.
+func (d *Database) Config() *pgx.ConnConfig {
+	return d.Pool.Config().ConnConfig
+}
+
+// Conn opens a connection of its own, for a test that needs a session; closed when the test
+// ends.
+func (d *Database) Conn(tb testing.TB) *pgx.Conn {
+	tb.Helper()
+	conn, err := pgx.ConnectConfig(tb.Context(), d.Config())
+	if err != nil {
+		tb.Fatalf("pgtest: connect: %v", err)
+	}
+	tb.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
+// Queue returns a queue on the database, closed when the test ends.
+func (d *Database) Queue(tb testing.TB) *domain.Queue {
+	tb.Helper()
+	queue, err := domain.NewQueue(d.Pool)
+	if err != nil {
+		tb.Fatalf("pgtest: %v", err)
+	}
+	tb.Cleanup(queue.Close)
+	return queue
+}
+
+// createTemplate makes the migrated database that New clones. It lasts as long as the server
+// is used.
+func (s *server) createTemplate() (string, error) {
+	name := "holdfast_template_" + s.run
+	if err := s.clone("template1", name); err != nil {
+		return "", err
+	}
+	s.end = append(s.end, func() error { return s.execute("DROP DATABASE " + name + " WITH (FORCE)") })
+	address, err := s.databaseURL(name)
+	if err != nil {
+		return "", err
+	}
+	config, err := pgx.ParseConfig(address)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if _, err := db.Migrate(ctx, config); err != nil {
+		return "", err
+	}
+	// Nobody connects by mistake, which would stop every clone.
+	return name, s.execute("ALTER DATABASE " + name + " ALLOW_CONNECTIONS false")
+}
+
+// clone makes one copy at a time: two at once take as long, and Postgres refuses a template
+// that somebody is connected to.
+func (s *server) clone(template, name string) error {
+	s.cloning.Lock()
+	defer s.cloning.Unlock()
+	return s.execute("CREATE DATABASE " + name + " TEMPLATE " + template)
+}
+
+func (s *server) drop(tb testing.TB, name string) {
+	tb.Helper()
+	left := -1
+	ended := poll(5*time.Second, func() bool {
+		err := s.admin.QueryRow(context.Background(),
+			"SELECT count(*) FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend'", name).Scan(&left)
+		return err == nil && left == 0
+	})
+	if !ended {
+		tb.Errorf("pgtest: %d sessions to the test's database were left open", left)
+	}
+	if err := s.execute("DROP DATABASE " + name + " WITH (FORCE)"); err != nil {
+		tb.Errorf("pgtest: drop the test's database: %v", err)
+	}
+}

@@ -1,0 +1,39 @@
+// Package pgtest gives every test a Postgres database of its own, cloned from a migrated
+// template, and drops it when the test ends. Tests may run in parallel.
+//
+// A package whose tests need it has one TestMain:
+//
+//	func TestMain(m *testing.M) {
+//		os.Exit(pgtest.Main(m))
+//	}
+//
+// and its tests look like this:
+//
+//	func TestFenced_StaleWorkerCannotComplete(t *testing.T) {
+//		t.Parallel()
+//		database := pgtest.New(t)
+//		queue := database.Queue(t) // Closed when the test ends.
+//
+//		result, err := domain.Enqueue(t.Context(), database.Pool, args)
+//		...
+//		database.ExpireLease(t, result.ID)
+//		database.EndWait(t, result.ID)
+//		n := pgtest.Value[int](t, database, "SELECT count(*) FROM holdfast.inbox")
+//		pgtest.Eventually(t, 5*time.Second, "the job is completed", func() bool { ... })
+//		database.Executed("ClaimJobs") // How often this database ran the query.
+//	}
+//
+// # The server
+//
+// All databases of a test run are on one server. The environment chooses it:
+//
+//   - HOLDFAST_TEST_DATABASE_URL: a running server, as a user who may create databases.
+//   - HOLDFAST_TEST_POSTGRES: "container" or "embedded". Without it: a container when a
+//     Docker engine answers within two seconds and has the image or can pull it, else the
+//     embedded server.
+//   - HOLDFAST_TEST_POSTGRES_IMAGE: the container's image; default postgres:18-alpine.
+//   - HOLDFAST_TEST_POSTGRES_VERSION: the major version of the embedded server, 14 to 18. No
+//     container is tried then. Default: the one the machine has, else a download.
+//
+// Main prints which server it is and why. Without a server the run fails; it never skips.
+package pgtest

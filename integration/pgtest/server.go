@@ -1,0 +1,161 @@
+package pgtest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/holdfast-pg/holdfast/db/embedded"
+)
+
+// parameters suit a server that nobody will miss: a test must not wait for a disk. What a
+// commit means to other sessions stays as it is in production.
+var parameters = map[string]string{
+	"fsync":              "off",
+	"full_page_writes":   "off",
+	"synchronous_commit": "on",
+	"max_connections":    "300",
+	"max_wal_size":       "4GB",
+}
+
+// server is where the databases of a test run are.
+type server struct {
+	description string         // One line: which server, which version, and why this one.
+	url         string         // Of a database to connect to for creating others.
+	admin       *pgxpool.Pool  // Connected to url.
+	run         string         // Part of the name of each database of this run.
+	end         []func() error // What stop does, last first.
+
+	cloning  sync.Mutex // CREATE DATABASE refuses a template that is in use.
+	template func() (string, error)
+}
+
+// settings are what the environment says about the server.
+type settings struct {
+	databaseURL string
+	kind        string // "container", "embedded", or "" for whichever can be had.
+	image       string
+	version     string
+}
+
+func settingsFromEnvironment() settings {
+	image := os.Getenv("HOLDFAST_TEST_POSTGRES_IMAGE")
+	if image == "" {
+		image = "postgres:18-alpine"
+	}
+	return settings{
+		databaseURL: os.Getenv("HOLDFAST_TEST_DATABASE_URL"),
+		kind:        os.Getenv("HOLDFAST_TEST_POSTGRES"),
+		image:       image,
+		version:     os.Getenv("HOLDFAST_TEST_POSTGRES_VERSION"),
+	}
+}
+
+func start(ctx context.Context, s settings) (*server, error) {
+	started := &server{run: strings.ToLower(rand.Text()[:10])}
+	started.template = sync.OnceValues(started.createTemplate)
+	why, err := started.launch(ctx, s)
+	if err == nil {
+		err = started.connect(ctx, why)
+	}
+	if err != nil {
+		return nil, errors.Join(err, started.stop())
+	}
+	return started, nil
+}
+
+// launch makes sure that a server runs at s.url, and says in words which one and why.
+func (s *server) launch(ctx context.Context, wanted settings) (why string, err error) {
+	switch {
+	case wanted.databaseURL != "":
+		s.url = wanted.databaseURL
+		return "given by HOLDFAST_TEST_DATABASE_URL", nil
+	case wanted.kind == "container" && wanted.version != "":
+		return "", errors.New("HOLDFAST_TEST_POSTGRES=container takes its version from HOLDFAST_TEST_POSTGRES_IMAGE: unset HOLDFAST_TEST_POSTGRES_VERSION")
+	case wanted.kind == "container":
+		if err := s.launchContainer(ctx, wanted.image, demandedLimit); err != nil {
+			return "", fmt.Errorf("HOLDFAST_TEST_POSTGRES=container: %w", err)
+		}
+		return "in a container of " + wanted.image + ", as HOLDFAST_TEST_POSTGRES says", nil
+	case wanted.kind == "embedded":
+		return s.launchEmbedded(ctx, wanted.version, "as HOLDFAST_TEST_POSTGRES says")
+	case wanted.kind != "":
+		return "", fmt.Errorf("HOLDFAST_TEST_POSTGRES=%s: want container, embedded, or nothing", wanted.kind)
+	case wanted.version != "":
+		return s.launchEmbedded(ctx, wanted.version, "as HOLDFAST_TEST_POSTGRES_VERSION says")
+	}
+	noContainer := s.launchContainer(ctx, wanted.image, optionalLimit)
+	if noContainer == nil {
+		return "in a container of " + wanted.image + ", because a Docker engine answers", nil
+	}
+	return s.launchEmbedded(ctx, "", "because there is no container: "+firstLine(noContainer))
+}
+
+func (s *server) launchEmbedded(ctx context.Context, version, reason string) (why string, err error) {
+	private, err := embedded.Start(ctx, embedded.Options{Version: version, Parameters: parameters, Progress: os.Stderr})
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", reason, err)
+	}
+	s.end = append(s.end, private.Stop)
+	s.url = private.URL()
+	return "embedded (" + private.Source() + "), " + reason, nil
+}
+
+// connect opens the connections that create and drop databases, and describes the server.
+func (s *server) connect(ctx context.Context, why string) error {
+	if address, err := url.Parse(s.url); err != nil || !strings.HasPrefix(address.Scheme, "postgres") {
+		return errors.New("the server's address must have the form postgres://user:password@host:port/database")
+	}
+	pool, err := pgxpool.New(ctx, s.url)
+	if err != nil {
+		return fmt.Errorf("connect to the server %s: %w", why, err)
+	}
+	s.admin = pool
+	s.end = append(s.end, func() error { pool.Close(); return nil })
+	var version string
+	if err := pool.QueryRow(ctx, "SELECT current_setting('server_version')").Scan(&version); err != nil {
+		return fmt.Errorf("connect to the server %s: %w", why, err)
+	}
+	s.description = "PostgreSQL " + version + " " + why
+	return nil
+}
+
+func (s *server) stop() error {
+	var failures []error
+	for i := len(s.end) - 1; i >= 0; i-- {
+		failures = append(failures, s.end[i]())
+	}
+	return errors.Join(failures...)
+}
+
+// databaseURL is the address of another database on the server.
+func (s *server) databaseURL(name string) (string, error) {
+	address, err := url.Parse(s.url)
+	if err != nil {
+		return "", err
+	}
+	address.Path = "/" + name
+	return address.String(), nil
+}
+
+// execute runs a statement on the server within a minute, also when the test's context has
+// ended.
+func (s *server) execute(sql string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	_, err := s.admin.Exec(ctx, sql)
+	return err
+}
+
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}

@@ -1,0 +1,3 @@
+-- name: CountWorkers :one
+SELECT count(*)
+FROM holdfast.workers AS worker;
