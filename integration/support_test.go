@@ -1,0 +1,99 @@
+package integration
+
+import (
+	"testing"
+	"time"
+
+	"github.com/holdfast-pg/holdfast/domain"
+	"github.com/holdfast-pg/holdfast/integration/pgtest"
+)
+
+func TestSupport_OldestPendingJobIsTheLagOfItsQueue(t *testing.T) {
+	t.Parallel()
+	database := pgtest.New(t)
+	_, err := domain.OldestPendingJob(t.Context(), database.Pool, domain.DefaultQueue)
+	wantError(t, err, domain.ErrNotFound)
+	enqueueNotes(t, database, 20)
+	old := enqueue(t, database, domain.Key("order:9182"))
+	enqueue(t, database, domain.OnQueue("another"))
+	database.Exec(t, "UPDATE holdfast.inbox SET available_at = now() - interval '10 minutes' WHERE id = $1", old.String())
+	oldest, err := domain.OldestPendingJob(t.Context(), database.Pool, domain.DefaultQueue)
+	if err != nil || oldest.ID != old || oldest.PartitionKey != "order:9182" || oldest.Age < 10*time.Minute || oldest.Age > 11*time.Minute {
+		t.Fatalf("oldest is %+v, error %v", oldest, err)
+	}
+}
+
+func TestSupport_ExpiredLeasesAreListedOldestFirst(t *testing.T) {
+	t.Parallel()
+	database := pgtest.New(t)
+	enqueueNotes(t, database, 3)
+	jobs := claim(t, database.Queue(t), "w1", 3)
+	for i, ago := range []string{"1 minute", "3 minutes"} {
+		database.Exec(t, "UPDATE holdfast.inbox SET lease_expires_at = now() - $1::text::interval WHERE id = $2", ago, jobs[i].ID.String())
+	}
+	expired, err := domain.ExpiredLeases(t.Context(), database.Pool, 50)
+	if err != nil || len(expired) != 2 || expired[0].ID.Bytes != jobs[1].ID || *expired[0].ClaimedBy != "w1" {
+		t.Fatalf("expired leases are %+v, error %v", expired, err)
+	}
+	if one, err := domain.ExpiredLeases(t.Context(), database.Pool, 1); err != nil || len(one) != 1 {
+		t.Fatalf("asked for one: %+v, error %v", one, err)
+	}
+}
+
+func TestSupport_DeadLettersAreCountedPerKey(t *testing.T) {
+	t.Parallel()
+	database := pgtest.New(t)
+	queue := database.Queue(t)
+	for i, key := range []string{"order:1", "order:2", "order:1"} {
+		enqueue(t, database, domain.Key(key), domain.MaxAttempts(1))
+		outcome := domain.Outcome{Verdict: domain.Retry, Error: "smtp 421"}
+		want := domain.StatusDeadLetter
+		if i == 2 {
+			outcome = domain.Outcome{Verdict: domain.Fail, Error: "no such address"}
+			want = domain.StatusFailed
+		}
+		mustSettle(t, queue, claimOne(t, queue, "w1"), outcome, want)
+	}
+	counts, err := domain.DeadLettersPerKey(t.Context(), database.Pool, domain.DefaultQueue, 10)
+	if err != nil || len(counts) != 2 || counts[0].PartitionKey != "order:1" || counts[0].Jobs != 2 || counts[0].SampleError != "no such address" {
+		t.Fatalf("dead letters are %+v, error %v", counts, err)
+	}
+}
+
+func TestSupport_JobIsFoundWhereverItIs(t *testing.T) {
+	t.Parallel()
+	database := pgtest.New(t)
+	queue := database.Queue(t)
+	id := enqueue(t, database)
+	job := claimOne(t, queue, "w1")
+	if found := find(t, database, id); found.Archived || *found.ClaimedBy != "w1" || found.Generation != job.Generation || found.LeaseExpiresAt == nil {
+		t.Fatalf("the claimed job is %+v", found)
+	}
+	mustSettle(t, queue, job, domain.Outcome{}, domain.StatusCompleted)
+	if found := find(t, database, id); !found.Archived || found.Status != domain.StatusCompleted {
+		t.Fatalf("the completed job is %+v", found)
+	}
+	_, err := domain.FindJob(t.Context(), database.Pool, domain.NewJobID(time.Now(), 7))
+	wantError(t, err, domain.ErrNotFound)
+}
+
+func TestOperate_RedriveGivesDeadJobsAllTheirAttemptsBack(t *testing.T) {
+	t.Parallel()
+	database := pgtest.New(t)
+	queue := database.Queue(t)
+	dead := enqueue(t, database, domain.MaxAttempts(1))
+	mustSettle(t, queue, claimOne(t, queue, "w1"), domain.Outcome{Verdict: domain.Retry, Error: "smtp 421"}, domain.StatusDeadLetter)
+	failed := enqueue(t, database)
+	mustSettle(t, queue, claimOne(t, queue, "w1"), domain.Outcome{Verdict: domain.Fail}, domain.StatusFailed)
+	held := enqueue(t, database)
+	claimOne(t, queue, "w1")
+	redriven, err := domain.Redrive(t.Context(), database.Pool, dead, failed, held, domain.NewJobID(time.Now(), 7))
+	if err != nil || len(redriven) != 2 {
+		t.Fatalf("redrove %v, error %v; want the dead and the failed job", redriven, err)
+	}
+	wantStatus(t, database, held, domain.StatusProcessing)
+	jobs := claim(t, queue, "w2", 10)
+	if len(jobs) != 2 || jobs[0].Attempt != 1 || jobs[1].Attempt != 1 {
+		t.Fatalf("after the redrive claimed %+v", jobs)
+	}
+}
