@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/jackc/pgx/v5/pgtype"
-
 	"github.com/holdfast-pg/holdfast/gen"
 )
 
@@ -42,7 +40,7 @@ func (q *Queue) Settle(ctx context.Context, workerID string, settlements []Settl
 			err = q.confirm(ctx, group, states)
 		}
 		for _, member := range group.members {
-			switch status, settled := states[member.Claim.ID]; {
+			switch status, settled := states[keyOf(member.Claim)]; {
 			case settled:
 				answers[member.position].Status = status
 			case err != nil:
@@ -53,6 +51,17 @@ func (q *Queue) Settle(ctx context.Context, workerID string, settlements []Settl
 		}
 	}
 	return answers
+}
+
+// claimKey tells claims of one worker apart: it may hold an ended claim of a job beside the
+// current one.
+type claimKey struct {
+	id         JobID
+	generation int64
+}
+
+func keyOf(claim Claim) claimKey {
+	return claimKey{id: claim.ID, generation: claim.Generation}
 }
 
 // settlementGroup are settlements that one statement records.
@@ -98,9 +107,9 @@ func (g settlementGroup) fences() fenceSet {
 	return newFenceSet(claims)
 }
 
-// settleGroup runs the group's statement and returns the state of every job it touched. The
-// map is never nil.
-func (q *Queue) settleGroup(ctx context.Context, workerID string, group settlementGroup) (map[JobID]Status, error) {
+// settleGroup runs the group's statement and returns the state of the job of every claim that
+// it ended. The map is never nil.
+func (q *Queue) settleGroup(ctx context.Context, workerID string, group settlementGroup) (map[claimKey]Status, error) {
 	switch group.verdict {
 	case Complete:
 		return q.complete(ctx, workerID, group)
@@ -115,7 +124,7 @@ func (q *Queue) settleGroup(ctx context.Context, workerID string, group settleme
 	}
 }
 
-func (q *Queue) complete(ctx context.Context, workerID string, group settlementGroup) (map[JobID]Status, error) {
+func (q *Queue) complete(ctx context.Context, workerID string, group settlementGroup) (map[claimKey]Status, error) {
 	set := group.fences()
 	params := gen.CompleteJobsParams{
 		WorkerID:         workerID,
@@ -123,26 +132,39 @@ func (q *Queue) complete(ctx context.Context, workerID string, group settlementG
 		IDs:              set.ids,
 		LeaseGenerations: set.generations,
 	}
-	var rows []pgtype.UUID
+	var rows []gen.CompleteJobsRow
 	var err error
 	switch group.retention {
 	case RetentionKeep:
-		rows, err = q.queries.CompleteAndKeepJobs(ctx, q.planned, gen.CompleteAndKeepJobsParams(params))
+		rows, err = convertRows(q.queries.CompleteAndKeepJobs(ctx, q.planned, gen.CompleteAndKeepJobsParams(params)))
 	case RetentionDrop:
-		rows, err = q.queries.CompleteAndDropJobs(ctx, q.planned, gen.CompleteAndDropJobsParams(params))
+		rows, err = convertRows(q.queries.CompleteAndDropJobs(ctx, q.planned, gen.CompleteAndDropJobsParams(params)))
 	default:
 		rows, err = q.queries.CompleteJobs(ctx, q.planned, params)
 	}
 	if err != nil {
-		return map[JobID]Status{}, fmt.Errorf("complete %d jobs: %w", len(group.members), explain(err))
+		return map[claimKey]Status{}, fmt.Errorf("complete %d jobs: %w", len(group.members), explain(err))
 	}
 	return allInState(rows, StatusCompleted), nil
 }
 
-func allInState(ids []pgtype.UUID, status Status) map[JobID]Status {
-	states := make(map[JobID]Status, len(ids))
-	for _, id := range ids {
-		states[id.Bytes] = status
+// settledRow is what every settling statement returns of a claim that it ended.
+type settledRow interface {
+	gen.CompleteAndKeepJobsRow | gen.CompleteAndDropJobsRow | gen.FailJobsRow | gen.ReleaseJobsRow
+}
+
+func convertRows[Row settledRow](rows []Row, err error) ([]gen.CompleteJobsRow, error) {
+	converted := make([]gen.CompleteJobsRow, len(rows))
+	for i, row := range rows {
+		converted[i] = gen.CompleteJobsRow(row)
+	}
+	return converted, err
+}
+
+func allInState(rows []gen.CompleteJobsRow, status Status) map[claimKey]Status {
+	states := make(map[claimKey]Status, len(rows))
+	for _, row := range rows {
+		states[claimKey{row.ID.Bytes, row.LeaseGeneration}] = status
 	}
 	return states
 }
@@ -150,28 +172,31 @@ func allInState(ids []pgtype.UUID, status Status) map[JobID]Status {
 // confirm looks up the jobs of unconfirmed settlements that the statement did not touch, and
 // adds those to states whose earlier settlement took effect: the reply to a commit can be
 // lost, and the claim is then over because it was settled.
-func (q *Queue) confirm(ctx context.Context, group settlementGroup, states map[JobID]Status) error {
-	var doubtful []JobID
+func (q *Queue) confirm(ctx context.Context, group settlementGroup, states map[claimKey]Status) error {
+	var doubtful []groupMember
+	var ids []JobID
 	for _, member := range group.members {
-		if _, settled := states[member.Claim.ID]; !settled && member.Unconfirmed {
-			doubtful = append(doubtful, member.Claim.ID)
+		if _, settled := states[keyOf(member.Claim)]; !settled && member.Unconfirmed {
+			doubtful = append(doubtful, member)
+			ids = append(ids, member.Claim.ID)
 		}
 	}
 	if len(doubtful) == 0 {
 		return nil
 	}
-	found, err := jobStates(ctx, q.pool, doubtful)
+	found, err := jobStates(ctx, q.pool, ids)
 	if err != nil {
 		return fmt.Errorf("confirm %d settlements: %w", len(doubtful), err)
 	}
-	for _, member := range group.members {
-		if _, settled := states[member.Claim.ID]; settled || !member.Unconfirmed {
+	for _, member := range doubtful {
+		state, exists := found[member.Claim.ID]
+		if !tookEffect(member.Settlement, state, exists) {
 			continue
 		}
-		state, exists := found[member.Claim.ID]
-		if tookEffect(member.Settlement, state, exists) {
-			states[member.Claim.ID] = state.Status
+		if !exists {
+			state.Status = StatusCompleted
 		}
+		states[keyOf(member.Claim)] = state.Status
 	}
 	return nil
 }

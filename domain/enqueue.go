@@ -129,7 +129,8 @@ type NewJob struct {
 // Enqueue adds a job in the caller's transaction: the job exists if and only if that
 // transaction commits. db is a pgx.Tx, a *pgx.Conn or a *pgxpool.Pool; the latter two commit
 // at once. An idempotency key that another open transaction is taking makes the call wait
-// for it. Errors: InvalidError for an argument out of bounds, ErrNotMigrated, ErrUnknownQueue.
+// for it. Errors: InvalidError for an argument out of bounds, ErrNotMigrated, ErrUnknownQueue;
+// an error that comes with an ID: the state of the duplicate could not be looked up.
 func Enqueue(ctx context.Context, db DBTX, args Args, options ...EnqueueOption) (EnqueueResult, error) {
 	job, err := newJobParams(args, options)
 	if err != nil {
@@ -154,8 +155,9 @@ func Enqueue(ctx context.Context, db DBTX, args Args, options ...EnqueueOption) 
 }
 
 // EnqueueMany adds a set of jobs in one statement, in the caller's transaction, under the
-// rules of Enqueue; the results are in the order of the set. All of them are added or, on
-// any error, none. A key that stands twice in the set makes one job.
+// rules of Enqueue; the results are in the order of the set. A key that stands twice in the
+// set makes one job. An error that comes without results: none was added. With results: they
+// were, and just the states of duplicates could not be looked up.
 func EnqueueMany(ctx context.Context, db DBTX, jobs ...NewJob) ([]EnqueueResult, error) {
 	var set gen.EnqueueJobsParams
 	for i, job := range jobs {

@@ -3,6 +3,8 @@ package domain
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -66,6 +68,7 @@ const (
 	undefinedFunction = "42883"
 	invalidSchemaName = "3F000"
 	checkViolation    = "23514"
+	dataException     = "22" // The class: no such number, time or text.
 )
 
 // explain adds to a database error what the caller can do about it.
@@ -82,6 +85,9 @@ func explain(err error) error {
 			return &limit
 		}
 	}
+	if strings.HasPrefix(pgErr.Code, dataException) {
+		return &InvalidError{Field: "argument", Reason: "Postgres cannot store it: " + pgErr.Message}
+	}
 	return err
 }
 
@@ -91,11 +97,8 @@ func explain(err error) error {
 func IsTemporary(err error) bool {
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) {
-		switch pgErr.Code[:2] {
-		case "08", "40", "53", "57": // connection, rollback, resources, operator intervention
-			return true
-		}
-		return false
+		// Connection, rollback, resources, operator intervention.
+		return slices.Contains([]string{"08", "40", "53", "57"}, pgErr.Code[:min(2, len(pgErr.Code))])
 	}
 	var invalid *InvalidError
 	var schema *SchemaError

@@ -60,14 +60,14 @@ func NewJobID(now time.Time, bucket int) JobID {
 // ParseJobID reads an id in its text form, such as 0193d3f0-7c2a-7e4b-9a51-6f1d3c2a01f4.
 // Anything else is an InvalidError.
 func ParseJobID(text string) (JobID, error) {
-	var id JobID
 	invalid := &InvalidError{Field: "job id", Reason: fmt.Sprintf("%.60q is not a UUID", text)}
 	if len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
-		return id, invalid
+		return JobID{}, invalid
 	}
 	digits := text[:8] + text[9:13] + text[14:18] + text[19:23] + text[24:]
+	var id JobID
 	if _, err := hex.Decode(id[:], []byte(digits)); err != nil {
-		return id, invalid
+		return JobID{}, invalid
 	}
 	return id, nil
 }
@@ -91,7 +91,9 @@ func (id JobID) MarshalText() ([]byte, error) {
 // UnmarshalText reads what MarshalText wrote.
 func (id *JobID) UnmarshalText(text []byte) error {
 	parsed, err := ParseJobID(string(text))
-	*id = parsed
+	if err == nil {
+		*id = parsed
+	}
 	return err
 }
 

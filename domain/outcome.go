@@ -76,7 +76,8 @@ func orUnexplained(err error) error {
 
 // OutcomeOf reads the error that a handler returned from its attempts-th attempt. nil
 // completes the job; an error that is none of this package's retries it after Backoff, for
-// which random is drawn from [0, 1).
+// which random is drawn from [0, 1). ErrFenced gives the job back without spending the
+// attempt, unless RetryIn or FailWith is around it.
 func OutcomeOf(err error, attempts int, random float64) Outcome {
 	var (
 		retry  *retryError

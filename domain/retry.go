@@ -9,7 +9,7 @@ import (
 )
 
 // retry gives jobs with attempts left back after their delays and dead-letters the others.
-func (q *Queue) retry(ctx context.Context, workerID string, group settlementGroup) (map[JobID]Status, error) {
+func (q *Queue) retry(ctx context.Context, workerID string, group settlementGroup) (map[claimKey]Status, error) {
 	set := group.fences()
 	rows, err := q.queries.RetryJobs(ctx, q.planned, gen.RetryJobsParams{
 		WorkerID:         workerID,
@@ -20,43 +20,43 @@ func (q *Queue) retry(ctx context.Context, workerID string, group settlementGrou
 		Errors:           group.errors(),
 	})
 	if err != nil {
-		return map[JobID]Status{}, fmt.Errorf("retry %d jobs: %w", len(group.members), explain(err))
+		return map[claimKey]Status{}, fmt.Errorf("retry %d jobs: %w", len(group.members), explain(err))
 	}
-	states := make(map[JobID]Status, len(rows))
+	states := make(map[claimKey]Status, len(rows))
 	for _, row := range rows {
-		states[row.ID.Bytes] = row.Status
+		states[claimKey{row.ID.Bytes, row.LeaseGeneration}] = row.Status
 	}
 	return states, nil
 }
 
 // fail ends jobs for good.
-func (q *Queue) fail(ctx context.Context, workerID string, group settlementGroup) (map[JobID]Status, error) {
+func (q *Queue) fail(ctx context.Context, workerID string, group settlementGroup) (map[claimKey]Status, error) {
 	set := group.fences()
-	rows, err := q.queries.FailJobs(ctx, q.planned, gen.FailJobsParams{
+	rows, err := convertRows(q.queries.FailJobs(ctx, q.planned, gen.FailJobsParams{
 		WorkerID:         workerID,
 		PartitionBuckets: set.buckets,
 		IDs:              set.ids,
 		LeaseGenerations: set.generations,
 		Errors:           group.errors(),
-	})
+	}))
 	if err != nil {
-		return map[JobID]Status{}, fmt.Errorf("fail %d jobs: %w", len(group.members), explain(err))
+		return map[claimKey]Status{}, fmt.Errorf("fail %d jobs: %w", len(group.members), explain(err))
 	}
 	return allInState(rows, StatusFailed), nil
 }
 
 // release gives jobs back after their delays and refunds the attempt.
-func (q *Queue) release(ctx context.Context, workerID string, group settlementGroup) (map[JobID]Status, error) {
+func (q *Queue) release(ctx context.Context, workerID string, group settlementGroup) (map[claimKey]Status, error) {
 	set := group.fences()
-	rows, err := q.queries.ReleaseJobs(ctx, q.planned, gen.ReleaseJobsParams{
+	rows, err := convertRows(q.queries.ReleaseJobs(ctx, q.planned, gen.ReleaseJobsParams{
 		WorkerID:         workerID,
 		PartitionBuckets: set.buckets,
 		IDs:              set.ids,
 		LeaseGenerations: set.generations,
 		Delays:           group.delays(),
-	})
+	}))
 	if err != nil {
-		return map[JobID]Status{}, fmt.Errorf("release %d jobs: %w", len(group.members), explain(err))
+		return map[claimKey]Status{}, fmt.Errorf("release %d jobs: %w", len(group.members), explain(err))
 	}
 	return allInState(rows, StatusPending), nil
 }

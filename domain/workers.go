@@ -26,7 +26,14 @@ const (
 type Registration struct {
 	ID       string
 	Queues   []string
-	Metadata json.RawMessage // A JSON object: version, host, concurrency.
+	Metadata json.RawMessage // A JSON object: version, host, concurrency. nil: an empty one.
+}
+
+func (r Registration) metadata() json.RawMessage {
+	if r.Metadata == nil {
+		return json.RawMessage("{}")
+	}
+	return r.Metadata
 }
 
 // Worker is an entry of the registry.
@@ -40,6 +47,9 @@ type Worker struct {
 // Join enters a worker into the registry and creates the queues that it serves, as far as
 // they do not exist. ErrWorkerExists: another worker has the id, and this one must not run.
 func (q *Queue) Join(ctx context.Context, worker Registration) error {
+	if len(worker.Queues) == 0 {
+		return &InvalidError{Field: "queues", Reason: "a worker serves one at least"}
+	}
 	for _, queue := range worker.Queues {
 		if err := checkName("queue", queue); err != nil {
 			return err
@@ -48,7 +58,7 @@ func (q *Queue) Join(ctx context.Context, worker Registration) error {
 	if err := ensureQueues(ctx, q.pool, worker.Queues); err != nil {
 		return err
 	}
-	joined, err := q.queries.JoinWorker(ctx, q.pool, gen.JoinWorkerParams{ID: worker.ID, Queues: worker.Queues, Metadata: worker.Metadata})
+	joined, err := q.queries.JoinWorker(ctx, q.pool, gen.JoinWorkerParams{ID: worker.ID, Queues: worker.Queues, Metadata: worker.metadata()})
 	if err != nil {
 		return fmt.Errorf("join as worker %s: %w", worker.ID, explain(err))
 	}
@@ -61,7 +71,7 @@ func (q *Queue) Join(ctx context.Context, worker Registration) error {
 // Beat records that the worker lives and returns the status it was found in, which a beat
 // never changes. ErrWorkerUnknown: housekeeping has forgotten the worker.
 func (q *Queue) Beat(ctx context.Context, worker Registration) (WorkerStatus, error) {
-	status, err := q.queries.BeatWorker(ctx, q.pool, gen.BeatWorkerParams{ID: worker.ID, Metadata: worker.Metadata})
+	status, err := q.queries.BeatWorker(ctx, q.pool, gen.BeatWorkerParams{ID: worker.ID, Metadata: worker.metadata()})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return "", fmt.Errorf("heartbeat of worker %s: %w", worker.ID, ErrWorkerUnknown)
 	}

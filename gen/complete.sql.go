@@ -25,7 +25,9 @@ WHERE job.id = held.id
     AND job.partition_bucket = held.partition_bucket
     AND job.lease_generation = held.lease_generation
     AND job.claimed_by = held.worker_id
-RETURNING job.id
+RETURNING
+    job.id,
+    job.lease_generation
 `
 
 type CompleteAndDropJobsParams struct {
@@ -35,10 +37,15 @@ type CompleteAndDropJobsParams struct {
 	WorkerID         string
 }
 
+type CompleteAndDropJobsRow struct {
+	ID              pgtype.UUID
+	LeaseGeneration int64
+}
+
 // CompleteAndDropJobs finishes the claims of the set by deleting their rows: the way of a
 // queue in mode drop. Otherwise as CompleteJobs.
 // Index: inbox_pkey. Locks: the rows it deletes.
-func (q *Queries) CompleteAndDropJobs(ctx context.Context, db DBTX, arg CompleteAndDropJobsParams) ([]pgtype.UUID, error) {
+func (q *Queries) CompleteAndDropJobs(ctx context.Context, db DBTX, arg CompleteAndDropJobsParams) ([]CompleteAndDropJobsRow, error) {
 	rows, err := db.Query(ctx, completeAndDropJobs,
 		arg.PartitionBuckets,
 		arg.IDs,
@@ -49,13 +56,13 @@ func (q *Queries) CompleteAndDropJobs(ctx context.Context, db DBTX, arg Complete
 		return nil, fmt.Errorf("query CompleteAndDropJobs: %w", err)
 	}
 	defer rows.Close()
-	items := []pgtype.UUID{}
+	items := []CompleteAndDropJobsRow{}
 	for rows.Next() {
-		var id pgtype.UUID
-		if err := rows.Scan(&id); err != nil {
+		var i CompleteAndDropJobsRow
+		if err := rows.Scan(&i.ID, &i.LeaseGeneration); err != nil {
 			return nil, fmt.Errorf("query CompleteAndDropJobs: %w", err)
 		}
-		items = append(items, id)
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("query CompleteAndDropJobs: %w", err)
@@ -84,7 +91,9 @@ WHERE job.id = held.id
     AND job.partition_bucket = held.partition_bucket
     AND job.lease_generation = held.lease_generation
     AND job.claimed_by = held.worker_id
-RETURNING job.id
+RETURNING
+    job.id,
+    job.lease_generation
 `
 
 type CompleteAndKeepJobsParams struct {
@@ -94,10 +103,15 @@ type CompleteAndKeepJobsParams struct {
 	WorkerID         string
 }
 
+type CompleteAndKeepJobsRow struct {
+	ID              pgtype.UUID
+	LeaseGeneration int64
+}
+
 // CompleteAndKeepJobs finishes the claims of the set and leaves their rows in the inbox as
 // completed: the way of a queue in mode keep; housekeeping archives them later. Otherwise
 // as CompleteJobs. Index: inbox_pkey. Locks: the rows it returns.
-func (q *Queries) CompleteAndKeepJobs(ctx context.Context, db DBTX, arg CompleteAndKeepJobsParams) ([]pgtype.UUID, error) {
+func (q *Queries) CompleteAndKeepJobs(ctx context.Context, db DBTX, arg CompleteAndKeepJobsParams) ([]CompleteAndKeepJobsRow, error) {
 	rows, err := db.Query(ctx, completeAndKeepJobs,
 		arg.PartitionBuckets,
 		arg.IDs,
@@ -108,13 +122,13 @@ func (q *Queries) CompleteAndKeepJobs(ctx context.Context, db DBTX, arg Complete
 		return nil, fmt.Errorf("query CompleteAndKeepJobs: %w", err)
 	}
 	defer rows.Close()
-	items := []pgtype.UUID{}
+	items := []CompleteAndKeepJobsRow{}
 	for rows.Next() {
-		var id pgtype.UUID
-		if err := rows.Scan(&id); err != nil {
+		var i CompleteAndKeepJobsRow
+		if err := rows.Scan(&i.ID, &i.LeaseGeneration); err != nil {
 			return nil, fmt.Errorf("query CompleteAndKeepJobs: %w", err)
 		}
-		items = append(items, id)
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("query CompleteAndKeepJobs: %w", err)
@@ -195,7 +209,9 @@ SELECT
     moved.headers,
     moved.payload
 FROM moved
-RETURNING id
+RETURNING
+    id,
+    lease_generation
 `
 
 type CompleteJobsParams struct {
@@ -205,12 +221,17 @@ type CompleteJobsParams struct {
 	WorkerID         string
 }
 
+type CompleteJobsRow struct {
+	ID              pgtype.UUID
+	LeaseGeneration int64
+}
+
 // CompleteJobs finishes the claims of the set by moving their rows to the archive: the way
 // of a queue in mode archive. Called by domain/complete.go. A job that does not come back
 // was not touched: the worker no longer holds that claim. Settling does not ask whether the
 // lease has ended; only a reclaim takes a claim away. The whole fence is a join condition.
 // Index: inbox_pkey. Locks: the rows it moves.
-func (q *Queries) CompleteJobs(ctx context.Context, db DBTX, arg CompleteJobsParams) ([]pgtype.UUID, error) {
+func (q *Queries) CompleteJobs(ctx context.Context, db DBTX, arg CompleteJobsParams) ([]CompleteJobsRow, error) {
 	rows, err := db.Query(ctx, completeJobs,
 		arg.PartitionBuckets,
 		arg.IDs,
@@ -221,13 +242,13 @@ func (q *Queries) CompleteJobs(ctx context.Context, db DBTX, arg CompleteJobsPar
 		return nil, fmt.Errorf("query CompleteJobs: %w", err)
 	}
 	defer rows.Close()
-	items := []pgtype.UUID{}
+	items := []CompleteJobsRow{}
 	for rows.Next() {
-		var id pgtype.UUID
-		if err := rows.Scan(&id); err != nil {
+		var i CompleteJobsRow
+		if err := rows.Scan(&i.ID, &i.LeaseGeneration); err != nil {
 			return nil, fmt.Errorf("query CompleteJobs: %w", err)
 		}
-		items = append(items, id)
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("query CompleteJobs: %w", err)

@@ -40,7 +40,7 @@ SET
     finished_by = CASE WHEN job.attempts < job.max_attempts THEN NULL ELSE job.claimed_by END,
     last_error = CASE
         WHEN job.attempts < job.max_attempts THEN job.last_error
-        ELSE COALESCE(job.last_error, 'the lease ended at the last attempt; worker ' || job.claimed_by)
+        ELSE 'the lease of worker ' || job.claimed_by || ' ended at the last attempt' || COALESCE('; the error before: ' || job.last_error, '')
     END,
     claimed_by = NULL,
     claimed_at = NULL,

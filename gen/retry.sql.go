@@ -35,7 +35,9 @@ WHERE job.id = held.id
     AND job.partition_bucket = held.partition_bucket
     AND job.lease_generation = held.lease_generation
     AND job.claimed_by = held.worker_id
-RETURNING job.id
+RETURNING
+    job.id,
+    job.lease_generation
 `
 
 type FailJobsParams struct {
@@ -46,10 +48,15 @@ type FailJobsParams struct {
 	WorkerID         string
 }
 
+type FailJobsRow struct {
+	ID              pgtype.UUID
+	LeaseGeneration int64
+}
+
 // FailJobs ends the claims of the set for good: their handlers said never to retry. Called
 // by domain/retry.go. A job that does not come back was not touched. The job stays as
 // failed until it is redriven or purged. Index: inbox_pkey. Locks: the rows it returns.
-func (q *Queries) FailJobs(ctx context.Context, db DBTX, arg FailJobsParams) ([]pgtype.UUID, error) {
+func (q *Queries) FailJobs(ctx context.Context, db DBTX, arg FailJobsParams) ([]FailJobsRow, error) {
 	rows, err := db.Query(ctx, failJobs,
 		arg.PartitionBuckets,
 		arg.IDs,
@@ -61,13 +68,13 @@ func (q *Queries) FailJobs(ctx context.Context, db DBTX, arg FailJobsParams) ([]
 		return nil, fmt.Errorf("query FailJobs: %w", err)
 	}
 	defer rows.Close()
-	items := []pgtype.UUID{}
+	items := []FailJobsRow{}
 	for rows.Next() {
-		var id pgtype.UUID
-		if err := rows.Scan(&id); err != nil {
+		var i FailJobsRow
+		if err := rows.Scan(&i.ID, &i.LeaseGeneration); err != nil {
 			return nil, fmt.Errorf("query FailJobs: %w", err)
 		}
-		items = append(items, id)
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("query FailJobs: %w", err)
@@ -96,7 +103,9 @@ WHERE job.id = held.id
     AND job.partition_bucket = held.partition_bucket
     AND job.lease_generation = held.lease_generation
     AND job.claimed_by = held.worker_id
-RETURNING job.id
+RETURNING
+    job.id,
+    job.lease_generation
 `
 
 type ReleaseJobsParams struct {
@@ -107,10 +116,15 @@ type ReleaseJobsParams struct {
 	WorkerID         string
 }
 
+type ReleaseJobsRow struct {
+	ID              pgtype.UUID
+	LeaseGeneration int64
+}
+
 // ReleaseJobs gives the claims of the set back after a delay and refunds the attempt: a
 // snooze, a drain, a kind the worker does not know. Called by domain/retry.go. A job that
 // does not come back was not touched. Index: inbox_pkey. Locks: the rows it returns.
-func (q *Queries) ReleaseJobs(ctx context.Context, db DBTX, arg ReleaseJobsParams) ([]pgtype.UUID, error) {
+func (q *Queries) ReleaseJobs(ctx context.Context, db DBTX, arg ReleaseJobsParams) ([]ReleaseJobsRow, error) {
 	rows, err := db.Query(ctx, releaseJobs,
 		arg.PartitionBuckets,
 		arg.IDs,
@@ -122,13 +136,13 @@ func (q *Queries) ReleaseJobs(ctx context.Context, db DBTX, arg ReleaseJobsParam
 		return nil, fmt.Errorf("query ReleaseJobs: %w", err)
 	}
 	defer rows.Close()
-	items := []pgtype.UUID{}
+	items := []ReleaseJobsRow{}
 	for rows.Next() {
-		var id pgtype.UUID
-		if err := rows.Scan(&id); err != nil {
+		var i ReleaseJobsRow
+		if err := rows.Scan(&i.ID, &i.LeaseGeneration); err != nil {
 			return nil, fmt.Errorf("query ReleaseJobs: %w", err)
 		}
-		items = append(items, id)
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("query ReleaseJobs: %w", err)
@@ -165,6 +179,7 @@ WHERE job.id = held.id
     AND job.claimed_by = held.worker_id
 RETURNING
     job.id,
+    job.lease_generation,
     job.status
 `
 
@@ -178,8 +193,9 @@ type RetryJobsParams struct {
 }
 
 type RetryJobsRow struct {
-	ID     pgtype.UUID
-	Status InboxStatus
+	ID              pgtype.UUID
+	LeaseGeneration int64
+	Status          InboxStatus
 }
 
 // RetryJobs ends the claims of the set without success: a job with attempts left waits for
@@ -202,7 +218,7 @@ func (q *Queries) RetryJobs(ctx context.Context, db DBTX, arg RetryJobsParams) (
 	items := []RetryJobsRow{}
 	for rows.Next() {
 		var i RetryJobsRow
-		if err := rows.Scan(&i.ID, &i.Status); err != nil {
+		if err := rows.Scan(&i.ID, &i.LeaseGeneration, &i.Status); err != nil {
 			return nil, fmt.Errorf("query RetryJobs: %w", err)
 		}
 		items = append(items, i)

@@ -197,3 +197,31 @@ func TestComplete_MixedOutcomesOfOneFlushAllTakeEffect(t *testing.T) {
 		wantStatus(t, database, jobs[i].ID, want[i%len(want)])
 	}
 }
+
+// A worker that lost a job and won it again can hold both results at once, and both claims
+// when it renews: each is told of its own claim.
+func TestFenced_TwoClaimsOfOneJobInOneSetAreToldApart(t *testing.T) {
+	t.Parallel()
+	for _, outcome := range outcomes {
+		t.Run(outcome.Verdict.String(), func(t *testing.T) {
+			t.Parallel()
+			database := pgtest.New(t)
+			queue := database.Queue(t)
+			id := enqueue(t, database)
+			stale := claimOne(t, queue, "w1")
+			database.ExpireLease(t, id)
+			mustReclaim(t, queue, 1)
+			database.EndWait(t, id)
+			current := claimOne(t, queue, "w1")
+			var set []domain.Settlement
+			for _, job := range []domain.ClaimedJob{stale, current} {
+				set = append(set, domain.Settlement{Claim: job.Claim, Retention: job.Retention, Outcome: outcome})
+			}
+			answers := queue.Settle(t.Context(), "w1", set)
+			wantError(t, answers[0].Err, domain.ErrLeaseLost)
+			if answers[1].Err != nil {
+				t.Fatalf("the current claim was told %v", answers[1].Err)
+			}
+		})
+	}
+}

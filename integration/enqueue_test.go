@@ -319,6 +319,8 @@ func TestEnqueue_RefusesWhatPostgresCannotStore(t *testing.T) {
 		"an escaped NUL":           domain.RawArgs{JobKind: "note", Payload: json.RawMessage(`{"a":"\u0000"}`)},
 		"300 KB of text":           note{Text: strings.Repeat("x", 300<<10)},
 		"100 KB that store larger": domain.RawArgs{JobKind: "note", Payload: json.RawMessage("[" + strings.Repeat("1,", 50<<10) + "1]")},
+		"half a character":         domain.RawArgs{JobKind: "note", Payload: json.RawMessage(`"\ud800"`)},
+		"a number without end":     domain.RawArgs{JobKind: "note", Payload: json.RawMessage(`1e200000`)},
 		"no kind":                  domain.RawArgs{Payload: json.RawMessage(`{}`)},
 	} {
 		_, err := domain.Enqueue(t.Context(), database.Pool, args)

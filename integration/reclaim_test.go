@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -54,7 +53,8 @@ func TestAttemptsAreBounded_LeaseThatEndsAtTheLastAttemptIsDeadLettered(t *testi
 	t.Parallel()
 	database := pgtest.New(t)
 	queue := database.Queue(t)
-	id := enqueue(t, database, domain.MaxAttempts(1))
+	id := enqueue(t, database, domain.MaxAttempts(2))
+	mustSettle(t, queue, claimOne(t, queue, "w1"), domain.Outcome{Verdict: domain.Retry, Error: "smtp 421"}, domain.StatusPending)
 	claimOne(t, queue, "w1")
 	database.ExpireLease(t, id)
 	if reclaimed := mustReclaim(t, queue, 1)[0]; reclaimed.Status != domain.StatusDeadLetter {
@@ -64,8 +64,8 @@ func TestAttemptsAreBounded_LeaseThatEndsAtTheLastAttemptIsDeadLettered(t *testi
 	if job.ClaimedBy != nil || job.ClaimedAt != nil || job.LeaseExpiresAt != nil || job.FinishedAt == nil || *job.FinishedBy != "w1" {
 		t.Fatalf("the dead-lettered job still looks claimed: %+v", job)
 	}
-	if job.LastError == nil || !strings.Contains(*job.LastError, "w1") {
-		t.Fatalf("last_error is %v, want it to name the worker", job.LastError)
+	if job.LastError == nil || *job.LastError != "the lease of worker w1 ended at the last attempt; the error before: smtp 421" {
+		t.Fatalf("last_error is %v, want it to name the worker and the error before", job.LastError)
 	}
 }
 

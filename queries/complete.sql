@@ -76,7 +76,9 @@ SELECT
     moved.headers,
     moved.payload
 FROM moved
-RETURNING id;
+RETURNING
+    id,
+    lease_generation;
 
 -- name: CompleteAndKeepJobs :many
 -- CompleteAndKeepJobs finishes the claims of the set and leaves their rows in the inbox as
@@ -102,7 +104,9 @@ WHERE job.id = held.id
     AND job.partition_bucket = held.partition_bucket
     AND job.lease_generation = held.lease_generation
     AND job.claimed_by = held.worker_id
-RETURNING job.id;
+RETURNING
+    job.id,
+    job.lease_generation;
 
 -- name: CompleteAndDropJobs :many
 -- CompleteAndDropJobs finishes the claims of the set by deleting their rows: the way of a
@@ -120,4 +124,6 @@ WHERE job.id = held.id
     AND job.partition_bucket = held.partition_bucket
     AND job.lease_generation = held.lease_generation
     AND job.claimed_by = held.worker_id
-RETURNING job.id;
+RETURNING
+    job.id,
+    job.lease_generation;

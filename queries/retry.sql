@@ -31,6 +31,7 @@ WHERE job.id = held.id
     AND job.claimed_by = held.worker_id
 RETURNING
     job.id,
+    job.lease_generation,
     job.status;
 
 -- name: FailJobs :many
@@ -58,7 +59,9 @@ WHERE job.id = held.id
     AND job.partition_bucket = held.partition_bucket
     AND job.lease_generation = held.lease_generation
     AND job.claimed_by = held.worker_id
-RETURNING job.id;
+RETURNING
+    job.id,
+    job.lease_generation;
 
 -- name: ReleaseJobs :many
 -- ReleaseJobs gives the claims of the set back after a delay and refunds the attempt: a
@@ -84,4 +87,6 @@ WHERE job.id = held.id
     AND job.partition_bucket = held.partition_bucket
     AND job.lease_generation = held.lease_generation
     AND job.claimed_by = held.worker_id
-RETURNING job.id;
+RETURNING
+    job.id,
+    job.lease_generation;

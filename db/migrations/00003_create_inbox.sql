@@ -74,7 +74,7 @@ COMMENT ON COLUMN holdfast.inbox.partition_key IS 'What the job belongs to: the 
 COMMENT ON COLUMN holdfast.inbox.claimed_by IS 'The worker that holds the claim; null unless processing. No foreign key: it would lock the worker''s row once per claimed job.';
 COMMENT ON COLUMN holdfast.inbox.finished_by IS 'The worker whose result finished the job, or whose lease ran out at the last attempt.';
 COMMENT ON COLUMN holdfast.inbox.idempotency_key IS 'The key the job was enqueued once under, if any; holdfast.idempotency_keys holds it unique.';
-COMMENT ON COLUMN holdfast.inbox.last_error IS 'What the latest failed attempt said, valid UTF-8, at most 8 KB.';
+COMMENT ON COLUMN holdfast.inbox.last_error IS 'What the latest failed attempt said: valid UTF-8, at most 8 KB of it.';
 COMMENT ON COLUMN holdfast.inbox.headers IS 'Facts that travel beside the payload, such as a trace context; at most 8 KB.';
 COMMENT ON COLUMN holdfast.inbox.payload IS 'What the handler gets; at most 256 KB, best under 2 KB.';
 
