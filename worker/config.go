@@ -75,8 +75,8 @@ type Config struct {
 	// Default: math/rand/v2.Float64.
 	Random func() float64
 
-	// NewID returns the id of a worker, at its start and whenever it has to rejoin.
-	// Default: host, process id and 64 random bits.
+	// NewID returns a new id for each try to join: at the start, after a reply that was lost,
+	// and when the worker has to rejoin. Default: host, process id and 64 random bits.
 	NewID func() string
 }
 
@@ -129,22 +129,23 @@ func (c Config) Validate() error {
 		}
 	}
 	for _, setting := range []struct {
-		name  string
-		value int64
+		name     string
+		positive bool
+		value    any
 	}{
-		{"Concurrency", int64(c.Concurrency)},
-		{"ClaimBatch", int64(c.ClaimBatch)},
-		{"Lease", int64(c.Lease)},
-		{"RenewEvery", int64(c.RenewEvery)},
-		{"LeaseMargin", int64(c.LeaseMargin)},
-		{"Heartbeat", int64(c.Heartbeat)},
-		{"WorkerTTL", int64(c.WorkerTTL)},
-		{"Housekeeping", int64(c.Housekeeping)},
-		{"ActivePoll", int64(c.ActivePoll)},
-		{"IdlePoll", int64(c.IdlePoll)},
-		{"DrainDeadline", int64(c.DrainDeadline)},
+		{"Concurrency", c.Concurrency > 0, c.Concurrency},
+		{"ClaimBatch", c.ClaimBatch > 0, c.ClaimBatch},
+		{"Lease", c.Lease > 0, c.Lease},
+		{"RenewEvery", c.RenewEvery > 0, c.RenewEvery},
+		{"LeaseMargin", c.LeaseMargin > 0, c.LeaseMargin},
+		{"Heartbeat", c.Heartbeat > 0, c.Heartbeat},
+		{"WorkerTTL", c.WorkerTTL > 0, c.WorkerTTL},
+		{"Housekeeping", c.Housekeeping > 0, c.Housekeeping},
+		{"ActivePoll", c.ActivePoll > 0, c.ActivePoll},
+		{"IdlePoll", c.IdlePoll > 0, c.IdlePoll},
+		{"DrainDeadline", c.DrainDeadline > 0, c.DrainDeadline},
 	} {
-		demand(setting.value > 0, "%s must be positive, it is %d", setting.name, setting.value)
+		demand(setting.positive, "%s must be positive, it is %v", setting.name, setting.value)
 	}
 	demand(c.RenewEvery <= c.Lease/3, "RenewEvery (%s) must be at most a third of Lease (%s): one renewal may get lost", c.RenewEvery, c.Lease)
 	demand(c.LeaseMargin < c.Lease-c.RenewEvery, "LeaseMargin (%s) must be less than Lease (%s) less RenewEvery (%s)", c.LeaseMargin, c.Lease, c.RenewEvery)

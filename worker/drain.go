@@ -80,13 +80,27 @@ func (s *session) giveUpHandlers() {
 	}
 }
 
-// leave gives back what is still held and ends the registration.
+// leave gives back what is still held and ends the registration. One broken connection is
+// no reason to keep jobs for a whole lease.
 func (s *session) leave(ctx context.Context) error {
+	last := s.Clock.Now().Add(lastWords)
+	for tries := 1; ; tries++ {
+		err := s.tryLeave(ctx)
+		if err == nil {
+			s.log.Info("worker left")
+			return nil
+		}
+		wait := reconnectWait(tries, s.Random())
+		if !domain.IsTemporary(err) || s.Clock.Now().Add(wait).After(last) {
+			return err
+		}
+		s.log.Warn("cannot leave, trying again", "error", err, "wait", wait)
+		pause(ctx, s.Clock, wait)
+	}
+}
+
+func (s *session) tryLeave(ctx context.Context) error {
 	call, cancel := context.WithTimeout(ctx, lastWords)
 	defer cancel()
-	if err := s.queue.Leave(call, s.id); err != nil {
-		return err
-	}
-	s.log.Info("worker left")
-	return nil
+	return s.queue.Leave(call, s.id)
 }

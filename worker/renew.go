@@ -11,35 +11,45 @@ import (
 // leases in one statement are heap-only updates only to the free share of a page.
 const renewalTurns = 10
 
-// renewLoop renews, ten times in each renewal interval, the leases whose turn it is.
+// renewLoop renews, ten times in each renewal interval, the leases whose time has come.
 func (s *session) renewLoop(ctx context.Context) {
-	for turn := 0; pause(ctx, s.Clock, s.RenewEvery/renewalTurns); turn = (turn + 1) % renewalTurns {
-		s.giveUpOverdue()
-		s.renew(ctx, turn)
+	for pause(ctx, s.Clock, s.renewalTurn()) {
+		s.renew(ctx)
 	}
 }
 
-func (s *session) renew(ctx context.Context, turn int) {
-	due := s.dueForRenewal(turn)
+func (s *session) renewalTurn() time.Duration {
+	return s.RenewEvery / renewalTurns
+}
+
+// firstRenewal is due at a random phase of the job's own, which it keeps. It is one turn short
+// of the interval at most, because so much may pass until a turn comes.
+func (s *session) firstRenewal() time.Time {
+	return s.Clock.Now().Add(time.Duration(s.Random() * float64(s.RenewEvery-s.renewalTurn())))
+}
+
+func (s *session) renew(ctx context.Context) {
+	sent := s.Clock.Now()
+	due := s.dueForRenewal(sent)
 	if len(due) == 0 {
 		return
 	}
 	call, cancel := s.call(ctx)
 	defer cancel()
-	sent := s.Clock.Now()
 	held, err := s.queue.Renew(call, s.id, s.Lease, due)
-	if err != nil && ctx.Err() == nil {
+	if err == nil {
+		s.noteRenewed(due, held, sent)
+	} else if ctx.Err() == nil {
 		s.log.Error("cannot renew leases, trying again", "leases", len(due), "error", err)
 	}
-	s.noteRenewed(due, held, err, sent, (turn+1)%renewalTurns)
 }
 
-func (s *session) dueForRenewal(turn int) []domain.Claim {
+func (s *session) dueForRenewal(now time.Time) []domain.Claim {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	var due []domain.Claim
 	for claim, r := range s.held {
-		if r.turn == turn && !r.settling && !r.lost {
+		if !r.renewAt.After(now) && !r.settling && !r.lost {
 			due = append(due, claim)
 		}
 	}
@@ -47,12 +57,8 @@ func (s *session) dueForRenewal(turn int) []domain.Claim {
 }
 
 // noteRenewed moves the deadlines of renewed claims and cancels the handlers of lost ones.
-// After an error it gives the claims the next turn.
-func (s *session) noteRenewed(due []domain.Claim, held []domain.JobID, err error, sent time.Time, next int) {
-	renewed := make(map[domain.JobID]bool, len(held))
-	for _, id := range held {
-		renewed[id] = true
-	}
+func (s *session) noteRenewed(due []domain.Claim, held []domain.JobID, sent time.Time) {
+	renewed := renewedClaims(due, held)
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for _, claim := range due {
@@ -60,18 +66,44 @@ func (s *session) noteRenewed(due []domain.Claim, held []domain.JobID, err error
 		switch {
 		case !exists || r.settling:
 			// It was settled meanwhile, or is about to be; the settlement's answer counts.
-		case err != nil:
-			r.turn = next
-		case renewed[claim.ID]:
+		case renewed[claim]:
 			r.deadline = sent.Add(s.Lease - s.LeaseMargin)
+			for !r.renewAt.After(sent) {
+				r.renewAt = r.renewAt.Add(s.RenewEvery)
+			}
 		default:
 			r.lose("the database says so")
 		}
 	}
 }
 
-// giveUpOverdue cancels handlers whose lease could not be renewed in time: by now the
-// database may have given the job to another worker.
+// renewedClaims tells which claims an answer means, which names jobs. When a worker has
+// claimed a job again before it knew that it had lost it, only the later claim can hold.
+func renewedClaims(due []domain.Claim, held []domain.JobID) map[domain.Claim]bool {
+	latest := make(map[domain.JobID]domain.Claim, len(due))
+	for _, claim := range due {
+		if claim.Generation > latest[claim.ID].Generation {
+			latest[claim.ID] = claim
+		}
+	}
+	renewed := make(map[domain.Claim]bool, len(held))
+	for _, id := range held {
+		renewed[latest[id]] = true
+	}
+	return renewed
+}
+
+// deadlineLoop gives up the jobs whose leases could not be renewed in time. It does not
+// share a goroutine with the renewals, because one that gets no answer would hold it up, and
+// it looks often enough to be done before the margin has passed.
+func (s *session) deadlineLoop(ctx context.Context) {
+	for pause(ctx, s.Clock, min(s.renewalTurn(), s.LeaseMargin/2)) {
+		s.giveUpOverdue()
+	}
+}
+
+// giveUpOverdue cancels handlers whose lease could not be renewed in time: soon the database
+// may give the job to another worker.
 func (s *session) giveUpOverdue() {
 	now := s.Clock.Now()
 	s.mutex.Lock()

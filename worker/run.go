@@ -22,7 +22,7 @@ type run struct {
 	log    *slog.Logger
 
 	// Guarded by session.mutex.
-	turn     int       // Which tenth of the renewal interval renews it.
+	renewAt  time.Time // The first renewal from then on renews it.
 	deadline time.Time // The worker gives the job up then, unless a renewal gets through.
 	ended    bool      // The handler returned, or was given up.
 	settling bool      // A settlement is under way; a renewal would wait for it.
@@ -36,7 +36,7 @@ func (s *session) start(ctx context.Context, job domain.ClaimedJob, sent time.Ti
 		job:      job,
 		cancel:   cancel,
 		log:      s.log.With("job_id", job.ID, "queue", job.Queue, "kind", job.Kind, "bucket", job.Bucket, "generation", job.Generation, "attempt", job.Attempt),
-		turn:     int(s.Random() * renewalTurns),
+		renewAt:  s.firstRenewal(),
 		deadline: sent.Add(s.Lease - s.LeaseMargin),
 	}
 	s.mutex.Lock()

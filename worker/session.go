@@ -63,6 +63,7 @@ func (s *session) run(ctx context.Context) (reason, err error) {
 	var background sync.WaitGroup
 	background.Go(func() { s.beatLoop(lasting, stopClaiming) })
 	background.Go(func() { s.renewLoop(lasting) })
+	background.Go(func() { s.deadlineLoop(lasting) })
 	background.Go(func() { s.housekeepingLoop(lasting) })
 	settled := make(chan struct{})
 	go func() {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-pg/holdfast/domain"
@@ -16,7 +17,11 @@ type Worker struct {
 	queue    Queue
 	config   Config
 	handlers map[string]Handler
+	ran      atomic.Bool
 }
+
+// errRanBefore ends a second Run: the first has closed the queue.
+var errRanBefore = errors.New("worker: Run was called before, and a worker runs once: make another one")
 
 // Reasons for which a session stops claiming, besides the end of Run's context.
 var (
@@ -48,8 +53,11 @@ func New(queue Queue, config Config, handlers ...Handler) (*Worker, error) {
 // back and returns nil: it holds no job. While the database cannot be reached it tries again
 // and again. Errors: domain.ErrNotMigrated, domain.SchemaError, domain.ErrWorkerExists, or
 // what kept it from giving its jobs back, in which case they return when their leases end.
-// A worker runs once.
+// A worker runs once: a second call returns an error.
 func (w *Worker) Run(ctx context.Context) error {
+	if w.ran.Swap(true) {
+		return errRanBefore
+	}
 	defer w.queue.Close()
 	for {
 		session, err := w.join(ctx)
@@ -60,17 +68,21 @@ func (w *Worker) Run(ctx context.Context) error {
 			return err
 		}
 		reason, err := session.run(ctx)
-		if !errors.Is(reason, errDeclaredDead) || err != nil {
+		if !errors.Is(reason, errDeclaredDead) {
 			return err
 		}
 		w.config.Logger.Warn("rejoining under another id", "worker_id", session.id, "reason", reason)
+		if err != nil {
+			w.config.Logger.Error("what was held under the old id comes back when its leases end", "worker_id", session.id, "error", err)
+		}
 	}
 }
 
-// join opens the queue and enters the registry, as often as it takes.
+// join opens the queue and enters the registry, as often as it takes. Each try has an id of
+// its own: one whose reply was lost has taken its id.
 func (w *Worker) join(ctx context.Context) (*session, error) {
-	registration := domain.Registration{ID: w.config.NewID(), Queues: w.config.Queues, Metadata: w.metadata()}
 	for tries := 1; ; tries++ {
+		registration := domain.Registration{ID: w.config.NewID(), Queues: w.config.Queues, Metadata: w.metadata()}
 		meta, err := w.queue.Open(ctx)
 		if err == nil {
 			err = w.queue.Join(ctx, registration)

@@ -1,0 +1,198 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/holdfast-pg/holdfast/domain"
+	"github.com/holdfast-pg/holdfast/domain/model"
+	"github.com/holdfast-pg/holdfast/worker"
+)
+
+var _ worker.Queue = (*queue)(nil)
+
+// errCut is temporary, as what a broken connection answers.
+var errCut = errors.New("the line is cut")
+
+// queue is the model at the other end of a line that a test can watch and cut.
+type queue struct {
+	*model.Queue
+	clock *model.Clock
+
+	mutex  sync.Mutex
+	seen   []call
+	faults map[string][]fault
+	closed int
+}
+
+// call is one use of the queue.
+type call struct {
+	method      string
+	at          time.Duration // Since noon.
+	workerID    string
+	request     domain.ClaimRequest
+	renewed     []domain.Claim
+	settlements []domain.Settlement
+}
+
+// fault is what befalls a call.
+type fault struct {
+	err   error           // What the worker hears.
+	lost  bool            // The call takes effect all the same: only its reply is lost.
+	takes time.Duration   // The call waits for so long.
+	until <-chan struct{} // The call waits for this to close.
+	times int             // How many calls it befalls; default: one.
+}
+
+// always is for ever, in a fault.
+const always = math.MaxInt
+
+// spoil plans a fault for the next calls of a method, after those that are planned already.
+func (q *queue) spoil(method string, f fault) {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	f.times = max(f.times, 1)
+	q.faults[method] = append(q.faults[method], f)
+}
+
+// mend forgets the faults that are planned for a method.
+func (q *queue) mend(method string) {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	delete(q.faults, method)
+}
+
+// calls returns the calls of a method so far.
+func (q *queue) calls(method string) []call {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	return slices.DeleteFunc(slices.Clone(q.seen), func(c call) bool { return c.method != method })
+}
+
+// note records a call and returns its fault, if one is planned.
+func (q *queue) note(c call) fault {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	c.at = q.clock.Now().Sub(noon)
+	q.seen = append(q.seen, c)
+	planned := q.faults[c.method]
+	if len(planned) == 0 {
+		return fault{}
+	}
+	if planned[0].times--; planned[0].times == 0 {
+		q.faults[c.method] = planned[1:]
+	}
+	return planned[0]
+}
+
+// send takes a call to the model and its answer back, as far as the line allows.
+func send[T any](ctx context.Context, q *queue, c call, effect func() (T, error)) (T, error) {
+	var none T
+	f := q.note(c)
+	if err := f.wait(ctx, q.clock); err != nil {
+		return none, err
+	}
+	if f.err != nil && !f.lost {
+		return none, f.err
+	}
+	answer, err := effect()
+	if f.err != nil {
+		return none, f.err
+	}
+	return answer, err
+}
+
+func (f fault) wait(ctx context.Context, clock *model.Clock) error {
+	fired, stop := clock.NewTimer(f.takes)
+	defer stop()
+	select {
+	case <-fired:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if f.until == nil {
+		return nil
+	}
+	select {
+	case <-f.until:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (q *queue) Open(ctx context.Context) (domain.Meta, error) {
+	return send(ctx, q, call{method: "Open"}, func() (domain.Meta, error) { return q.Queue.Open(ctx) })
+}
+
+func (q *queue) Join(ctx context.Context, registration domain.Registration) error {
+	_, err := send(ctx, q, call{method: "Join", workerID: registration.ID}, func() (any, error) {
+		return nil, q.Queue.Join(ctx, registration)
+	})
+	return err
+}
+
+func (q *queue) Beat(ctx context.Context, registration domain.Registration) (domain.WorkerStatus, error) {
+	return send(ctx, q, call{method: "Beat", workerID: registration.ID}, func() (domain.WorkerStatus, error) {
+		return q.Queue.Beat(ctx, registration)
+	})
+}
+
+func (q *queue) Claim(ctx context.Context, request domain.ClaimRequest) ([]domain.ClaimedJob, error) {
+	return send(ctx, q, call{method: "Claim", workerID: request.WorkerID, request: request}, func() ([]domain.ClaimedJob, error) {
+		return q.Queue.Claim(ctx, request)
+	})
+}
+
+func (q *queue) Renew(ctx context.Context, workerID string, lease time.Duration, claims []domain.Claim) ([]domain.JobID, error) {
+	return send(ctx, q, call{method: "Renew", workerID: workerID, renewed: claims}, func() ([]domain.JobID, error) {
+		return q.Queue.Renew(ctx, workerID, lease, claims)
+	})
+}
+
+func (q *queue) Settle(ctx context.Context, workerID string, settlements []domain.Settlement) []domain.Settled {
+	answers, err := send(ctx, q, call{method: "Settle", workerID: workerID, settlements: settlements}, func() ([]domain.Settled, error) {
+		return q.Queue.Settle(ctx, workerID, settlements), nil
+	})
+	if err != nil {
+		answers = slices.Repeat([]domain.Settled{{Err: err}}, len(settlements))
+	}
+	return answers
+}
+
+func (q *queue) Reclaim(ctx context.Context) ([]domain.Reclaimed, error) {
+	return send(ctx, q, call{method: "Reclaim"}, func() ([]domain.Reclaimed, error) { return q.Queue.Reclaim(ctx) })
+}
+
+func (q *queue) KeepHouse(ctx context.Context, rules domain.HouseRules) (domain.HouseReport, error) {
+	return send(ctx, q, call{method: "KeepHouse"}, func() (domain.HouseReport, error) { return q.Queue.KeepHouse(ctx, rules) })
+}
+
+func (q *queue) Drain(ctx context.Context, workerID string) error {
+	_, err := send(ctx, q, call{method: "Drain", workerID: workerID}, func() (any, error) {
+		return nil, q.Queue.Drain(ctx, workerID)
+	})
+	return err
+}
+
+func (q *queue) Leave(ctx context.Context, workerID string) error {
+	_, err := send(ctx, q, call{method: "Leave", workerID: workerID}, func() (any, error) {
+		return nil, q.Queue.Leave(ctx, workerID)
+	})
+	return err
+}
+
+func (q *queue) Close() {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	q.closed++
+}
+
+// claimOf is the current claim of a job that is processing.
+func claimOf(job domain.JobRecord) domain.Claim {
+	return domain.Claim{ID: job.ID, Bucket: job.Bucket, Generation: job.Generation, WorkerID: *job.ClaimedBy}
+}

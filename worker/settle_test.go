@@ -1,0 +1,158 @@
+package worker_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-pg/holdfast/domain"
+	"github.com/holdfast-pg/holdfast/domain/model"
+)
+
+func TestSettle_ErrorsAreRetriedAsUnconfirmedUntilAnswered(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.spoil("Settle", fault{err: errCut, times: 4})
+		id := w.enqueue(model.NewJob{})
+		w.start(returning(nil))
+		w.advance(time.Minute)
+		w.wantJob(id, domain.StatusCompleted, 1)
+		calls := w.calls("Settle")
+		equal(t, "settlements sent", len(calls), 5)
+		for i, c := range calls {
+			equal(t, "unconfirmed", c.settlements[0].Unconfirmed, i > 0)
+		}
+		wantWaits(t, calls, 75, 150, 300, 600)
+		equal(t, "errors logged", w.log.count("level=ERROR", "cannot record results", errCut.Error()), 4)
+	})
+}
+
+func TestCompleteOnce_LostReplyIsDoneNotLeaseLost(t *testing.T) {
+	t.Parallel()
+	retentions := map[string]domain.RetentionMode{
+		"archive": domain.RetentionArchive, "keep": domain.RetentionKeep, "drop": domain.RetentionDrop,
+	}
+	for name, retention := range retentions {
+		for outcome, result := range map[string]error{
+			"completed": nil, "failed": domain.FailWith(errMail), "retried": errMail, "snoozed": domain.Snooze(time.Hour),
+		} {
+			t.Run(name+" "+outcome, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					w := newWorld(t)
+					settings := model.DefaultQueueSettings()
+					settings.Retention = retention
+					w.SetQueue(domain.DefaultQueue, settings)
+					w.spoil("Settle", fault{err: errCut, lost: true})
+					w.enqueue(model.NewJob{})
+					w.start(returning(result))
+					w.advance(time.Second)
+					equal(t, "settlements sent", len(w.calls("Settle")), 2)
+					equal(t, "results settled", w.log.count("job settled"), 1)
+					equal(t, "refusals", w.log.count("refused"), 0)
+					equal(t, "lost leases", w.log.count("lease lost"), 0)
+					equal(t, "jobs held", w.count(domain.StatusProcessing), 0)
+				})
+			})
+		}
+	}
+}
+
+// A renewal may ask for a job while the reply to its settlement is lost.
+func TestCompleteOnce_RenewalDoesNotTurnADoneJobIntoALostOne(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.spoil("Settle", fault{err: errCut, lost: true})
+		w.spoil("Settle", fault{err: errCut, times: 7})
+		w.enqueue(model.NewJob{})
+		w.start(returning(nil))
+		w.advance(time.Minute)
+		if len(w.calls("Renew")) == 0 {
+			t.Error("no renewal has asked for the job")
+		}
+		equal(t, "results settled", w.log.count("job settled"), 1)
+		equal(t, "refusals", w.log.count("refused"), 0)
+		equal(t, "lost leases", w.log.count("lease lost"), 0)
+	})
+}
+
+func TestSettle_ResultsGatherWhileAFlushIsUnderWay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.enqueueSome(8)
+		g := newGate(t)
+		w.start(g.handler())
+		answered := make(chan struct{})
+		w.spoil("Settle", fault{until: answered})
+		g.open(1, nil)
+		g.open(6, nil)
+		g.open(1, errMail)
+		equal(t, "flushes under way", len(w.calls("Settle")), 1)
+		close(answered)
+		w.advance(0)
+		calls := w.calls("Settle")
+		equal(t, "flushes", len(calls), 2)
+		equal(t, "results in the first", len(calls[0].settlements), 1)
+		equal(t, "results in the second", len(calls[1].settlements), 7)
+		equal(t, "jobs completed", w.count(domain.StatusCompleted), 7)
+	})
+}
+
+func TestSettle_SlotIsFreedWhenTheHandlerReturns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.config.Concurrency = 1
+		answered := make(chan struct{})
+		w.spoil("Settle", fault{until: answered})
+		w.enqueueSome(2)
+		g := newGate(t)
+		w.start(g.handler())
+		g.open(1, nil)
+		equal(t, "jobs completed", w.count(domain.StatusCompleted), 0)
+		equal(t, "handlers started", len(g.jobs()), 2)
+		close(answered)
+		g.open(1, nil)
+		equal(t, "jobs completed", w.count(domain.StatusCompleted), 2)
+	})
+}
+
+func TestSettle_ResultsThatWaitHoldClaimsBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.config.Concurrency = 4
+		answered := make(chan struct{})
+		w.spoil("Settle", fault{until: answered})
+		w.enqueueSome(100)
+		g := newGate(t)
+		w.start(g.handler())
+		// One is on its way, four wait for the next flush, four wait with their slots in hand.
+		g.open(1+4+4, nil)
+		w.advance(10 * time.Second)
+		equal(t, "handlers started", len(g.jobs()), 9)
+		equal(t, "handlers running", g.running, 0)
+		close(answered)
+		g.open(91, nil)
+		equal(t, "jobs completed", w.count(domain.StatusCompleted), 100)
+	})
+}
+
+func TestSettle_RefusedResultLeavesTheOthersAlone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.enqueueSome(4)
+		lost := w.enqueue(model.NewJob{})
+		g := newGate(t)
+		w.start(g.handler())
+		w.giveBack(lost, time.Hour)
+		g.open(5, nil)
+		equal(t, "jobs completed", w.count(domain.StatusCompleted), 4)
+		w.wantJob(lost, domain.StatusPending, 0)
+		equal(t, "refusals logged", w.log.count("level=WARN", "the result was refused", lost.String()), 1)
+	})
+}
