@@ -1,0 +1,42 @@
+# Holdfast. `make` prints the targets.
+
+SQLC := go tool -modfile=tools/sqlc.mod sqlc
+LINT := go tool -modfile=tools/lint.mod golangci-lint
+
+# The race detector needs a C compiler; without one the tests run without it. RACE= turns it off.
+RACE ?= $(if $(shell command -v cc || command -v gcc || command -v clang),1)
+GO_TEST := $(if $(RACE),CGO_ENABLED=1 go test -race,CGO_ENABLED=0 go test)
+
+# PG=14 … PG=18 runs the tests on a private server of that version; T= selects tests by name.
+PG ?=
+T ?=
+
+.PHONY: help demo test build generate verify lint fmt
+
+help: ## print the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+demo: build ## watch durable work survive two crashes
+	@bin/holdfast demo
+
+test: ## run every test on a real Postgres (PG=14…18 picks its version, T= picks tests)
+	@$(if $(PG),HOLDFAST_TEST_POSTGRES_VERSION=$(PG)) $(GO_TEST) $(if $(T),-run '$(T)') ./...
+
+build: ## build bin/holdfast
+	@CGO_ENABLED=0 go build -o bin/holdfast ./cmd/holdfast
+
+generate: ## write gen/, db/demo and db/schema.sql anew after a change of SQL (needs a C compiler)
+	@$(SQLC) generate
+	@go test -count=1 -run '^TestSchema_FileIsCurrent$$' ./integration -update
+
+verify: ## fail when generated files or SQL rules have drifted (needs a C compiler)
+	@tools/verify-queries
+	@go test -count=1 -run '^TestSchema_FileIsCurrent$$' ./integration
+	@go mod tidy -diff
+	@go vet ./...
+
+lint: ## run the pinned golangci-lint
+	@$(LINT) run ./...
+
+fmt: ## format the Go code
+	@$(LINT) fmt ./...

@@ -1,0 +1,7 @@
+package app
+
+import "syscall"
+
+func dieWithParent(attributes *syscall.SysProcAttr) {
+	attributes.Pdeathsig = syscall.SIGKILL
+}

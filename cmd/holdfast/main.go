@@ -1,0 +1,96 @@
+// Command holdfast runs, feeds and inspects durable work in Postgres.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+)
+
+func main() {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		// The first signal ends the work in good order. The default holds again before
+		// anything can be seen of that, so that a second one ends the process at once.
+		signal.Stop(signals)
+		cancel()
+	}()
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run executes one command line and returns its exit code.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	app := newApp(stdin, stdout, stderr)
+	args, err := normalise(app, args)
+	if err == nil {
+		err = app.RunContext(ctx, append([]string{app.Name}, args...))
+	}
+	code := exitCode(ctx, err)
+	switch {
+	case code == exitInterrupted:
+		fmt.Fprintln(stderr, "holdfast: interrupted")
+	case err != nil:
+		fmt.Fprintln(stderr, "holdfast: "+err.Error())
+	}
+	return code
+}
+
+func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
+	app := &cli.App{
+		Name:      "holdfast",
+		Usage:     "durable work in the Postgres you already have",
+		UsageText: "holdfast COMMAND [options]",
+		Description: "`holdfast demo` needs no database. For everything else name one with --database-url, or in\n" +
+			"$HOLDFAST_DATABASE_URL or $DATABASE_URL, and run `holdfast migrate up` first.\n" +
+			"`holdfast COMMAND --help` says more.\n\n" +
+			"Exit codes: 0 done, 1 failed, 2 usage error (also: no database given),\n" +
+			"4 the database cannot be reached, 130 interrupted.",
+		Reader:    stdin,
+		Writer:    stdout,
+		ErrWriter: stderr,
+		// A comma is part of a header's value or of a queue's name.
+		DisableSliceFlagSeparator: true,
+		HideHelpCommand:           true,
+		HideVersion:               true,
+		ExitErrHandler:            func(*cli.Context, error) {},
+		OnUsageError:              asUsageError,
+		Commands: []*cli.Command{
+			demoCommand(),
+			demoReceiptCommand(),
+			migrateCommand(),
+			enqueueCommand(),
+			workCommand(),
+			jobsCommand(),
+			versionCommand(),
+		},
+	}
+	complete(app.Name, app.Commands)
+	return app
+}
+
+// complete gives all commands what each of them has. Without HideHelpCommand a job of the
+// kind "help" could not be enqueued.
+func complete(path string, commands []*cli.Command) {
+	for _, command := range commands {
+		name := path + " " + command.Name
+		command.HideHelpCommand = true
+		command.OnUsageError = asUsageError
+		switch {
+		case len(command.Subcommands) > 0:
+			command.UsageText = name + " COMMAND [options]"
+		case command.ArgsUsage != "":
+			command.UsageText = name + " " + command.ArgsUsage + " [options]"
+		default:
+			command.UsageText = name + " [options]"
+		}
+		complete(name, command.Subcommands)
+	}
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/holdfast-pg/holdfast/domain"
+)
+
+func TestUsage_CommandWithoutDatabaseNamesAllThreeWaysToGiveOne(t *testing.T) {
+	for _, line := range []string{
+		"enqueue kind", "jobs show 0193d3f0-7c2a-7e4b-9a51-6f1d3c2a01f4", "work --exec true",
+		"migrate up", "migrate down --yes", "migrate status",
+	} {
+		t.Run(line, func(t *testing.T) {
+			execute(t, strings.Fields(line)...).refused(t, "--database-url", "HOLDFAST_DATABASE_URL", "DATABASE_URL")
+		})
+	}
+}
+
+func TestUsage_BadValuesAreRefusedBeforeTheDatabaseIsAsked(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		args  []string
+		words string
+	}{
+		{"work without a program", []string{"work"}, "--exec COMMAND is missing"},
+		{"work with an empty program", []string{"work", "--exec", " "}, "--exec COMMAND is missing"},
+		{"work with an empty kind", []string{"work", "--exec", "x", "--kind", ""}, "--kind is empty"},
+		{"work with an empty queue", []string{"work", "--exec", "x", "--queue", "a", "--queue", ""}, "--queue is empty"},
+		{"no concurrency", []string{"work", "--exec", "x", "--concurrency", "0"}, "--concurrency must be positive, it is 0"},
+		{"negative lease", []string{"work", "--exec", "x", "--lease", "-5s"}, "--lease must be positive, it is -5s"},
+		{"no heartbeat", []string{"work", "--exec", "x", "--heartbeat", "0s"}, "--heartbeat must be positive"},
+		{"no housekeeping", []string{"work", "--exec", "x", "--housekeeping", "0s"}, "--housekeeping must be positive"},
+		{"no time to drain", []string{"work", "--exec", "x", "--drain-deadline", "0s"}, "--drain-deadline must be positive"},
+		{"no time to connect", []string{"migrate", "up", "--connect-timeout", "0s"}, "--connect-timeout must be positive"},
+		{"log level", []string{"migrate", "up", "--log-level", "loud"}, `log level "loud" is none of debug, info, warn, error`},
+		{"log format", []string{"work", "--exec", "x", "--log-format", "xml"}, `log format "xml" is none of auto, text, json`},
+		{"output of enqueue", []string{"enqueue", "kind", "-o", "xml"}, `--output "xml" is none of table, json`},
+		{"output of jobs show", []string{"jobs", "show", "x", "-o", "xml"}, `--output "xml" is none of table, json`},
+		{"output of migrate status", []string{"migrate", "status", "--output=xml"}, `--output "xml" is none of table, json`},
+		{"output of version", []string{"version", "-o", ""}, `--output "" is none of table, json`},
+		{"job id", []string{"jobs", "show", "9182"}, `"9182" is not a UUID`},
+		{"down without consent", []string{"migrate", "down"}, "add --yes"},
+		{"all down without consent", []string{"migrate", "down", "--all"}, "add --yes"},
+		{"duration", []string{"enqueue", "kind", "--in", "soon"}, `"soon" for flag -in`},
+		{"time", []string{"enqueue", "kind", "--at", "tomorrow"}, `"tomorrow" for flag -at`},
+		{"both times", []string{"enqueue", "kind", "--in", "1s", "--at", "2026-12-24T18:00:00Z"}, "--in and --at exclude each other"},
+		{"number", []string{"enqueue", "kind", "--max-attempts", "many"}, `"many" for flag -max-attempts`},
+		{"header", []string{"enqueue", "kind", "--header", "trace"}, `--header "trace" is not NAME=VALUE`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			// Nothing listens there: a command that asks would not end with a usage error.
+			args := append(test.args, "--database-url", "postgres://127.0.0.1:1/none")
+			if test.name == "output of version" {
+				args = test.args
+			}
+			execute(t, args...).refused(t, test.words)
+		})
+	}
+}
+
+func TestHelp_EveryCommandPrintsItsOwnOnStdout(t *testing.T) {
+	eachCommand(testApp(), func(path []string, command *cli.Command) {
+		name := "holdfast " + strings.Join(path, " ")
+		got := execute(t, append(path, "--help")...)
+		if got.code != exitDone || got.stderr != "" {
+			t.Errorf("%s --help: exit code %d, stderr %s", name, got.code, got.stderr)
+		}
+		if command.Usage == "" && !command.Hidden {
+			t.Errorf("%s has no usage line", name)
+		}
+		form := "USAGE:\n   " + name
+		if command.ArgsUsage != "" {
+			form += " " + command.ArgsUsage
+		}
+		if !strings.Contains(got.stdout, form) {
+			t.Errorf("the help does not say %q:\n%s", form, got.stdout)
+		}
+		for _, flag := range command.Flags {
+			if !strings.Contains(got.stdout, "--"+flag.Names()[0]) {
+				t.Errorf("%s --help does not list --%s", name, flag.Names()[0])
+			}
+		}
+		if same := execute(t, append([]string{"help"}, path...)...); same != got {
+			t.Errorf("holdfast help %s prints something else", strings.Join(path, " "))
+		}
+	})
+}
+
+func TestHelp_ProgramAloneListsTheCommandsAndTheExitCodes(t *testing.T) {
+	alone := execute(t)
+	if alone.code != exitDone || alone.stderr != "" {
+		t.Errorf("exit code %d, stderr %s", alone.code, alone.stderr)
+	}
+	for _, words := range []string{"demo ", "migrate ", "enqueue ", "work ", "jobs ", "version ", "Exit codes: 0 done", "holdfast migrate up", "--database-url"} {
+		if !strings.Contains(alone.stdout, words) {
+			t.Errorf("the help does not say %q:\n%s", words, alone.stdout)
+		}
+	}
+	if strings.Contains(alone.stdout, "demo-receipt") {
+		t.Error("the help shows the demo's handler")
+	}
+	for _, line := range []string{"--help", "-h", "help"} {
+		if execute(t, line) != alone {
+			t.Errorf("holdfast %s prints something else than holdfast", line)
+		}
+	}
+	for _, group := range []string{"jobs", "migrate"} {
+		if got := execute(t, group); got.code != exitDone || got != execute(t, group, "--help") {
+			t.Errorf("holdfast %s does not print its help: %+v", group, got)
+		}
+	}
+}
+
+func TestHelp_EnqueueAndWorkShowAnExample(t *testing.T) {
+	for command, example := range map[string]string{
+		"enqueue": `  holdfast enqueue send_receipt '{"order_id": 9182}' --key order:9182 --once receipt:9182`,
+		"work":    "  holdfast work --kind send_receipt --exec ./send-receipt",
+	} {
+		if got := execute(t, command, "--help"); !strings.Contains(got.stdout, example) {
+			t.Errorf("holdfast %s --help lacks its example:\n%s", command, got.stdout)
+		}
+	}
+}
+
+func TestVersion_NamesProgramAndSchema(t *testing.T) {
+	got := execute(t, "version")
+	if got.code != exitDone || !strings.HasPrefix(got.stdout, "holdfast "+buildVersion()+", schema ") {
+		t.Errorf("%+v", got)
+	}
+	var version struct {
+		Version, Go string
+		Schema      int
+	}
+	got = execute(t, "version", "-o", "json")
+	if err := json.Unmarshal([]byte(got.stdout), &version); err != nil || got.code != exitDone {
+		t.Fatalf("%v: %+v", err, got)
+	}
+	if version.Schema != domain.SchemaVersion || version.Version != buildVersion() || version.Go == "" {
+		t.Errorf("%+v", version)
+	}
+	if execute(t, "version", "-o", "table") != execute(t, "version") {
+		t.Error("table is not the default")
+	}
+}
+
+func TestMigrateSQL_NeedsNoDatabase(t *testing.T) {
+	up, down := execute(t, "migrate", "sql"), execute(t, "migrate", "sql", "--down")
+	if up.code != exitDone || !strings.Contains(up.stdout, "CREATE TABLE holdfast.inbox") {
+		t.Errorf("up: exit code %d:\n%.500s", up.code, up.stdout)
+	}
+	if down.code != exitDone || !strings.Contains(down.stdout, "DROP TABLE holdfast.inbox") {
+		t.Errorf("down: exit code %d:\n%.500s", down.code, down.stdout)
+	}
+}
+
+func TestExit_InterruptedCommandSaysSoAndNoMore(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	got := executeWith(ctx, "", "migrate", "up", "--database-url", "postgres://127.0.0.1:1/none")
+	if got.code != exitInterrupted || got.stderr != "holdfast: interrupted\n" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestExit_InterruptedWorkerThatHoldsNothingIsDone(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got := executeWith(ctx, "", "work", "--exec", "true", "--database-url", "postgres://127.0.0.1:1/none"); got.code != exitDone {
+		t.Errorf("%+v", got)
+	}
+}

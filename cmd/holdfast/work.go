@@ -1,0 +1,96 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/holdfast-pg/holdfast"
+	"github.com/holdfast-pg/holdfast/app"
+	"github.com/holdfast-pg/holdfast/domain"
+	"github.com/holdfast-pg/holdfast/worker"
+)
+
+func workCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "work",
+		Usage: "run a program for every job",
+		Description: "The program gets the payload on stdin and the job's facts in HOLDFAST_JOB_ID, _QUEUE, _KIND, _KEY,\n" +
+			"_ATTEMPT, _MAX_ATTEMPTS, _FENCE and _WORKER_ID. Exit code 0 completes the job, 65 fails it for good,\n" +
+			"75 and every other code retry it. The end of stderr becomes the job's last error.\n\n" +
+			"Runs until Ctrl-C or SIGTERM, then lets programs finish and gives back what it still holds; a second\n" +
+			"signal ends it at once. A database that cannot be reached is waited for.\n\n" +
+			"Example:\n" +
+			"  holdfast work --kind send_receipt --exec ./send-receipt --concurrency 4",
+		Flags: append([]cli.Flag{
+			&cli.StringFlag{Name: "exec", Usage: "the shell `COMMAND` to run"},
+			&cli.StringSliceFlag{Name: "queue", Usage: "a `QUEUE` to serve; may be repeated", Value: cli.NewStringSlice(domain.DefaultQueue)},
+			&cli.StringSliceFlag{Name: "kind", Usage: "a `KIND` to run; may be repeated; without it, every kind"},
+			&cli.IntFlag{Name: "concurrency", Usage: "`N` programs run at once", Value: 8},
+			&cli.DurationFlag{Name: "lease", Usage: "`DURATION` that a dead worker keeps its jobs", Value: 90 * time.Second},
+			&cli.DurationFlag{Name: "heartbeat", Usage: "`DURATION` between signs of life; after three of them without one the worker counts as dead", Value: 10 * time.Second},
+			&cli.DurationFlag{Name: "housekeeping", Usage: "`DURATION` between reclaims of ended leases", Value: 30 * time.Second},
+			&cli.DurationFlag{Name: "drain-deadline", Usage: "`DURATION` that a stopping worker lets programs finish", Value: 25 * time.Second},
+			databaseFlag(),
+		}, logFlags()...),
+		Action: withArgs(0, 0, work),
+	}
+}
+
+func work(c *cli.Context) error {
+	if err := checkWork(c); err != nil {
+		return err
+	}
+	url, err := app.DatabaseURL(c.String(flagDatabaseURL))
+	if err != nil {
+		return err
+	}
+	log, err := newLogger(c)
+	if err != nil {
+		return err
+	}
+	config := holdfast.Config{
+		Queues:        c.StringSlice("queue"),
+		Concurrency:   c.Int("concurrency"),
+		Lease:         c.Duration("lease"),
+		Heartbeat:     c.Duration("heartbeat"),
+		Housekeeping:  c.Duration("housekeeping"),
+		DrainDeadline: c.Duration("drain-deadline"),
+		Version:       buildVersion(),
+		Logger:        log,
+	}
+	if err := config.Validate(); err != nil {
+		return usage("%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+	return app.Work(c.Context, url, config, execHandlers(c)...)
+}
+
+// checkWork refuses what a shell makes of a variable that is not set: an empty command
+// would complete every job, and an empty kind would stand for all.
+func checkWork(c *cli.Context) error {
+	if strings.TrimSpace(c.String("exec")) == "" {
+		return usage("--exec COMMAND is missing: the program to run for every job")
+	}
+	for _, name := range []string{"queue", "kind"} {
+		if slices.Contains(c.StringSlice(name), "") {
+			return usage("--%s is empty", name)
+		}
+	}
+	return checkPositive(c, "concurrency", "lease", "heartbeat", "housekeeping", "drain-deadline")
+}
+
+// execHandlers makes the program the handler of every kind named, or of all.
+func execHandlers(c *cli.Context) []holdfast.Handler {
+	program := app.Exec{Command: c.String("exec"), Stdout: c.App.Writer, Stderr: c.App.ErrWriter}
+	kinds := slices.Compact(slices.Sorted(slices.Values(c.StringSlice("kind"))))
+	if len(kinds) == 0 {
+		return []holdfast.Handler{worker.HandleRest(program.Run)}
+	}
+	var handlers []holdfast.Handler
+	for _, kind := range kinds {
+		handlers = append(handlers, worker.HandleKind(kind, program.Run))
+	}
+	return handlers
+}
