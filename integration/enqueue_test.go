@@ -139,18 +139,23 @@ func TestOncePerKey_DuplicateTellsTheStateOfItsJob(t *testing.T) {
 	}{
 		"pending": {func(*testing.T, *pgtest.Database, *domain.Queue) {}, domain.StatusPending},
 		"processing": {func(t *testing.T, _ *pgtest.Database, queue *domain.Queue) {
+			t.Helper()
 			claimOne(t, queue, "w1")
 		}, domain.StatusProcessing},
 		"failed": {func(t *testing.T, _ *pgtest.Database, queue *domain.Queue) {
+			t.Helper()
 			mustSettle(t, queue, claimOne(t, queue, "w1"), domain.Outcome{Verdict: domain.Fail}, domain.StatusFailed)
 		}, domain.StatusFailed},
 		"dead-lettered": {func(t *testing.T, _ *pgtest.Database, queue *domain.Queue) {
+			t.Helper()
 			mustSettle(t, queue, claimOne(t, queue, "w1"), domain.Outcome{Verdict: domain.Retry}, domain.StatusDeadLetter)
 		}, domain.StatusDeadLetter},
 		"archived": {func(t *testing.T, _ *pgtest.Database, queue *domain.Queue) {
+			t.Helper()
 			mustSettle(t, queue, claimOne(t, queue, "w1"), domain.Outcome{}, domain.StatusCompleted)
 		}, domain.StatusCompleted},
 		"purged": {func(t *testing.T, database *pgtest.Database, _ *domain.Queue) {
+			t.Helper()
 			database.Exec(t, "DELETE FROM holdfast.inbox")
 		}, ""},
 	} {
