@@ -9,11 +9,11 @@ import (
 	"github.com/holdfast-pg/holdfast/gen"
 )
 
-// Renew moves the deadlines of a worker's claims to a lease from now and returns the jobs
-// that it still holds. A claim whose job is missing is lost: its lease had ended, or another
+// Renew moves the deadlines of a worker's claims to a lease from now and returns those that
+// it still holds. A claim that is missing is lost: its lease had ended, or another
 // claim holds the job. Do not renew a claim whose settlement is under way: the statement
 // would wait for it and hold up all the others.
-func (q *Queue) Renew(ctx context.Context, workerID string, lease time.Duration, claims []Claim) ([]JobID, error) {
+func (q *Queue) Renew(ctx context.Context, workerID string, lease time.Duration, claims []Claim) ([]Claim, error) {
 	ordered := slices.Clone(claims)
 	slices.SortFunc(ordered, compareClaims)
 	set := newFenceSet(ordered)
@@ -27,9 +27,9 @@ func (q *Queue) Renew(ctx context.Context, workerID string, lease time.Duration,
 	if err != nil {
 		return nil, fmt.Errorf("renew %d leases: %w", len(claims), explain(err))
 	}
-	held := make([]JobID, len(rows))
+	held := make([]Claim, len(rows))
 	for i, row := range rows {
-		held[i] = row.Bytes
+		held[i] = Claim{ID: row.ID.Bytes, Bucket: int(row.PartitionBucket), Generation: row.LeaseGeneration, WorkerID: workerID}
 	}
 	return held, nil
 }

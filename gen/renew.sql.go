@@ -28,7 +28,10 @@ WHERE job.id = held.id
     AND job.lease_generation = held.lease_generation
     AND job.claimed_by = held.worker_id
     AND job.lease_expires_at > now()
-RETURNING job.id
+RETURNING
+    job.id,
+    job.partition_bucket,
+    job.lease_generation
 `
 
 type RenewLeasesParams struct {
@@ -39,13 +42,19 @@ type RenewLeasesParams struct {
 	WorkerID         string
 }
 
+type RenewLeasesRow struct {
+	ID              pgtype.UUID
+	PartitionBucket int32
+	LeaseGeneration int64
+}
+
 // RenewLeases moves the deadline of every claim of the set that is still held and answers
 // with those. Called by domain/renew.go. A job that does not come back is lost: its lease
 // had ended, or another claim holds it, and its handler must stop. An ended lease is not
 // revived, because a reclaim may be reading it. The whole fence is a join condition: as a
 // condition on the table it makes the planner walk every job in flight.
 // Index: inbox_pkey. Locks: the rows it returns.
-func (q *Queries) RenewLeases(ctx context.Context, db DBTX, arg RenewLeasesParams) ([]pgtype.UUID, error) {
+func (q *Queries) RenewLeases(ctx context.Context, db DBTX, arg RenewLeasesParams) ([]RenewLeasesRow, error) {
 	rows, err := db.Query(ctx, renewLeases,
 		arg.Lease,
 		arg.PartitionBuckets,
@@ -57,13 +66,13 @@ func (q *Queries) RenewLeases(ctx context.Context, db DBTX, arg RenewLeasesParam
 		return nil, fmt.Errorf("query RenewLeases: %w", err)
 	}
 	defer rows.Close()
-	items := []pgtype.UUID{}
+	items := []RenewLeasesRow{}
 	for rows.Next() {
-		var id pgtype.UUID
-		if err := rows.Scan(&id); err != nil {
+		var i RenewLeasesRow
+		if err := rows.Scan(&i.ID, &i.PartitionBucket, &i.LeaseGeneration); err != nil {
 			return nil, fmt.Errorf("query RenewLeases: %w", err)
 		}
-		items = append(items, id)
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("query RenewLeases: %w", err)

@@ -213,6 +213,10 @@ func TestFenced_TwoClaimsOfOneJobInOneSetAreToldApart(t *testing.T) {
 			mustReclaim(t, queue, 1)
 			database.EndWait(t, id)
 			current := claimOne(t, queue, "w1")
+			held, err := queue.Renew(t.Context(), "w1", lease, []domain.Claim{stale.Claim, current.Claim})
+			if err != nil || len(held) != 1 || held[0] != current.Claim {
+				t.Fatalf("renewed %v (error %v), want the current claim alone", held, err)
+			}
 			var set []domain.Settlement
 			for _, job := range []domain.ClaimedJob{stale, current} {
 				set = append(set, domain.Settlement{Claim: job.Claim, Retention: job.Retention, Outcome: outcome})

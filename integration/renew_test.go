@@ -15,7 +15,7 @@ func TestNeverTakenEarly_RenewalMovesTheDeadline(t *testing.T) {
 	job := claimOne(t, queue, "w1")
 	database.Exec(t, "UPDATE holdfast.inbox SET lease_expires_at = now() + interval '5 seconds'")
 	held, err := queue.Renew(t.Context(), "w1", lease, []domain.Claim{job.Claim})
-	if err != nil || len(held) != 1 || held[0] != job.ID {
+	if err != nil || len(held) != 1 || held[0] != job.Claim {
 		t.Fatalf("renewed %v, error %v", held, err)
 	}
 	if !pgtest.Value[bool](t, database, "SELECT lease_expires_at > now() + interval '80 seconds' FROM holdfast.inbox") {
@@ -39,7 +39,7 @@ func TestFenced_OnlyTheCurrentClaimIsRenewed(t *testing.T) {
 	claims[2].Bucket = (claims[2].Bucket + 1) % 1024
 	mustSettle(t, queue, jobs[3], domain.Outcome{}, domain.StatusCompleted)
 	held, err := queue.Renew(t.Context(), "w1", lease, claims)
-	if err != nil || len(held) != 1 || held[0] != jobs[0].ID {
+	if err != nil || len(held) != 1 || held[0] != jobs[0].Claim {
 		t.Fatalf("renewed %v (error %v), want only %s: the others have a wrong generation, a wrong bucket, are settled, or had ended", held, err, jobs[0].ID)
 	}
 	if held, err := queue.Renew(t.Context(), "w2", lease, claims); err != nil || len(held) != 0 {

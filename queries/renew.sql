@@ -19,4 +19,7 @@ WHERE job.id = held.id
     AND job.lease_generation = held.lease_generation
     AND job.claimed_by = held.worker_id
     AND job.lease_expires_at > now()
-RETURNING job.id;
+RETURNING
+    job.id,
+    job.partition_bucket,
+    job.lease_generation;

@@ -15,7 +15,7 @@ type Queue interface {
 	Join(ctx context.Context, worker domain.Registration) error
 	Beat(ctx context.Context, worker domain.Registration) (domain.WorkerStatus, error)
 	Claim(ctx context.Context, request domain.ClaimRequest) ([]domain.ClaimedJob, error)
-	Renew(ctx context.Context, workerID string, lease time.Duration, claims []domain.Claim) ([]domain.JobID, error)
+	Renew(ctx context.Context, workerID string, lease time.Duration, claims []domain.Claim) ([]domain.Claim, error)
 	Settle(ctx context.Context, workerID string, settlements []domain.Settlement) []domain.Settled
 	Reclaim(ctx context.Context) ([]domain.Reclaimed, error)
 	KeepHouse(ctx context.Context, rules domain.HouseRules) (domain.HouseReport, error)

@@ -148,8 +148,8 @@ func (q *queue) Claim(ctx context.Context, request domain.ClaimRequest) ([]domai
 	})
 }
 
-func (q *queue) Renew(ctx context.Context, workerID string, lease time.Duration, claims []domain.Claim) ([]domain.JobID, error) {
-	return send(ctx, q, call{method: "Renew", workerID: workerID, renewed: claims}, func() ([]domain.JobID, error) {
+func (q *queue) Renew(ctx context.Context, workerID string, lease time.Duration, claims []domain.Claim) ([]domain.Claim, error) {
+	return send(ctx, q, call{method: "Renew", workerID: workerID, renewed: claims}, func() ([]domain.Claim, error) {
 		return q.Queue.Renew(ctx, workerID, lease, claims)
 	})
 }

@@ -57,8 +57,11 @@ func (s *session) dueForRenewal(now time.Time) []domain.Claim {
 }
 
 // noteRenewed moves the deadlines of renewed claims and cancels the handlers of lost ones.
-func (s *session) noteRenewed(due []domain.Claim, held []domain.JobID, sent time.Time) {
-	renewed := renewedClaims(due, held)
+func (s *session) noteRenewed(due []domain.Claim, held []domain.Claim, sent time.Time) {
+	renewed := make(map[domain.Claim]bool, len(held))
+	for _, claim := range held {
+		renewed[claim] = true
+	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for _, claim := range due {
@@ -75,22 +78,6 @@ func (s *session) noteRenewed(due []domain.Claim, held []domain.JobID, sent time
 			r.lose("the database says so")
 		}
 	}
-}
-
-// renewedClaims tells which claims an answer means, which names jobs. When a worker has
-// claimed a job again before it knew that it had lost it, only the later claim can hold.
-func renewedClaims(due []domain.Claim, held []domain.JobID) map[domain.Claim]bool {
-	latest := make(map[domain.JobID]domain.Claim, len(due))
-	for _, claim := range due {
-		if claim.Generation > latest[claim.ID].Generation {
-			latest[claim.ID] = claim
-		}
-	}
-	renewed := make(map[domain.Claim]bool, len(held))
-	for _, id := range held {
-		renewed[latest[id]] = true
-	}
-	return renewed
 }
 
 // deadlineLoop gives up the jobs whose leases could not be renewed in time. It does not

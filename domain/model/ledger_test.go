@@ -84,11 +84,11 @@ func (l *ledger) claimed(t *rapid.T, job domain.ClaimedJob, deadline time.Time) 
 }
 
 // renewed holds that exactly the live claims whose lease has not ended are renewed.
-func (l *ledger) renewed(t *rapid.T, now time.Time, lease time.Duration, claims []domain.Claim, held []domain.JobID) {
+func (l *ledger) renewed(t *rapid.T, now time.Time, lease time.Duration, claims, held []domain.Claim) {
 	for _, claim := range claims {
 		known := l.jobs[claim.ID]
 		want := l.live(claim) && known.deadline.After(now)
-		if got := slices.Contains(held, claim.ID); want && !got || got && known.claim == nil {
+		if got := slices.Contains(held, claim); got != want {
 			t.Fatalf("renewal of claim %+v: %t, want %t", claim, got, want)
 		}
 		if want {

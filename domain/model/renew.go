@@ -11,25 +11,25 @@ import (
 	"github.com/holdfast-pg/holdfast/domain"
 )
 
-// Renew moves the deadlines of a worker's claims to a lease from now and returns the jobs
+// Renew moves the deadlines of a worker's claims to a lease from now and returns those
 // that it still holds, by key. A lease that has ended is not revived, even while nobody has
 // reclaimed it.
-func (q *Queue) Renew(ctx context.Context, workerID string, lease time.Duration, claims []domain.Claim) ([]domain.JobID, error) {
+func (q *Queue) Renew(ctx context.Context, workerID string, lease time.Duration, claims []domain.Claim) ([]domain.Claim, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("renew %d leases: %w", len(claims), err)
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := q.now()
-	held := []domain.JobID{}
+	held := []domain.Claim{}
 	for _, claim := range slices.SortedFunc(slices.Values(claims), compareClaims) {
 		job := q.held(workerID, claim)
-		if job == nil || !job.LeaseExpiresAt.After(now) || slices.Contains(held, job.ID) {
+		if job == nil || !job.LeaseExpiresAt.After(now) || slices.Contains(held, claimOf(job)) {
 			continue
 		}
 		deadline := toMicroseconds(now.Add(lease))
 		job.LeaseExpiresAt = &deadline
-		held = append(held, job.ID)
+		held = append(held, claimOf(job))
 	}
 	return held, nil
 }

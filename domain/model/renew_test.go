@@ -19,7 +19,7 @@ func TestRenew_MovesTheDeadline(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		equal(t, held, []domain.JobID{job.ID})
+		equal(t, held, []domain.Claim{job.Claim})
 	}
 	equal(t, len(w.reclaim()), 0)
 }
@@ -34,5 +34,5 @@ func TestRenew_DoesNotReviveAnEndedLease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, held, []domain.JobID{})
+	equal(t, held, []domain.Claim{})
 }
