@@ -24,12 +24,16 @@ trap : TERM QUIT
     read -r _ <&3
 
     # TERM ends initdb. QUIT is the immediate shutdown of postgres, without a checkpoint, since the data
-    # is thrown away. Sent again each second, because the first may fall between initdb and postgres.
-    for _ in 1 2 3 4 5 6 7 8 9 10; do
+    # is thrown away. Sent again each second, because the first may fall between initdb and postgres, for
+    # a minute, because a machine under load may take long to end them.
+    left=60
+    while [ "$left" -gt 0 ]; do
         kill -TERM 0
         kill -QUIT 0
         sleep 1
+        left=$((left - 1))
     done
+    rm -rf -- "$dir"
     kill -KILL 0
 ) &
 exec 3<&-
