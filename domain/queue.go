@@ -3,6 +3,7 @@ package domain
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -16,6 +17,9 @@ type DBTX = gen.DBTX
 // queueConnections is how many connections a Queue opens at most: one each to claim, to
 // settle, to renew and beat, and to keep house, so that none of these waits for another.
 const queueConnections = 4
+
+// connectTimeout is how long a Queue waits for a connection unless the pool's settings say.
+const connectTimeout = 5 * time.Second
 
 // Queue is the Postgres side of a worker: the statements that claim, renew and settle jobs.
 // It is safe for concurrent use.
@@ -33,6 +37,10 @@ func NewQueue(pool *pgxpool.Pool) (*Queue, error) {
 	config.MaxConns = queueConnections
 	config.MinConns = 0
 	config.MinIdleConns = 0
+	if config.ConnConfig.ConnectTimeout == 0 {
+		// One that hangs keeps a place that a renewal may be waiting for.
+		config.ConnConfig.ConnectTimeout = connectTimeout
+	}
 	// Set statements are planned on each call: a cached generic plan that was made while the
 	// table was empty stays, and halves the throughput. This mode also suits PgBouncer.
 	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe

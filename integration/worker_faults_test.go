@@ -57,7 +57,7 @@ func TestDrain_OrderedByAnOperatorEndsTheWorker(t *testing.T) {
 	t.Parallel()
 	database := pgtest.New(t)
 	run := startWorker(t, database, database.Pool, "w", quick(), holdfast.Handle(func(context.Context, holdfast.Job[note]) error { return nil }))
-	pgtest.Eventually(t, 10*time.Second, "the worker has joined", func() bool {
+	pgtest.Eventually(t, patience, "the worker has joined", func() bool {
 		return domain.Drain(t.Context(), database.Pool, "w-1") == nil
 	})
 	run.mustReturn()
@@ -126,7 +126,7 @@ func TestCompleteOnce_LostReplyOfACompletionIsDone(t *testing.T) {
 				return nil
 			}))
 			waitFor(t, lost, "the reply is lost")
-			pgtest.Eventually(t, 10*time.Second, "no job is left to do", func() bool {
+			pgtest.Eventually(t, patience, "no job is left to do", func() bool {
 				return pgtest.Value[int](t, database, "SELECT count(*) FROM holdfast.inbox WHERE status <> 'completed'") == 0
 			})
 			run.drain()
@@ -161,9 +161,9 @@ func TestWorker_GoesOnWhenItsBackendsAreTerminated(t *testing.T) {
 	t.Cleanup(pool.Close)
 
 	const jobs = 300
-	enqueueNotes(t, database, jobs)
+	enqueueNotes(t, database, jobs, domain.MaxAttempts(1000))
 	var ran runs
-	run := startWorker(t, database, pool, "w", quick(), holdfast.Handle(func(ctx context.Context, job holdfast.Job[note]) error {
+	run := startWorker(t, database, pool, "w", shortLease(), holdfast.Handle(func(ctx context.Context, job holdfast.Job[note]) error {
 		if n := ran.add(job.ID); n < jobs && n%25 == 0 {
 			_, err := database.Pool.Exec(ctx, `
 				SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -175,7 +175,7 @@ func TestWorker_GoesOnWhenItsBackendsAreTerminated(t *testing.T) {
 	untilCompleted(t, database, jobs)
 	run.wantRunning()
 	run.drain()
-	ran.wantEvery(t, jobs, 5)
+	ran.wantEvery(t, jobs, 1000)
 }
 
 // A worker whose network swallows its packets stops before another can start its job, and
@@ -186,7 +186,7 @@ func TestFenced_WorkerThatIsCutOffGivesItsJobUpBeforeAnotherStartsIt(t *testing.
 	pool, wire := wired(t, database)
 	id := enqueueNotes(t, database, 1)[0]
 	started, givenUp := make(chan struct{}), make(chan error, 1)
-	startWorker(t, database, pool, "cut", quick(), holdfast.Handle(func(ctx context.Context, job holdfast.Job[note]) error {
+	startWorker(t, database, pool, "cut", shortLease(), holdfast.Handle(func(ctx context.Context, job holdfast.Job[note]) error {
 		if job.ID != id {
 			return nil
 		}
@@ -226,7 +226,7 @@ func TestFenced_WorkerThatIsCutOffGivesItsJobUpBeforeAnotherStartsIt(t *testing.
 func endWaits(t *testing.T, database *pgtest.Database, want int) {
 	t.Helper()
 	ended := int64(0)
-	pgtest.Eventually(t, 30*time.Second, "the jobs are reclaimed", func() bool {
+	pgtest.Eventually(t, patience, "the jobs are reclaimed", func() bool {
 		ended += database.Exec(t, "UPDATE holdfast.inbox SET available_at = now() WHERE status = 'pending' AND available_at > now()")
 		return ended == int64(want)
 	})
@@ -238,7 +238,7 @@ func waitFor(t *testing.T, signal <-chan struct{}, what string) {
 	t.Helper()
 	select {
 	case <-signal:
-	case <-time.After(30 * time.Second):
-		t.Fatalf("gave up after 30 s waiting until %s", what)
+	case <-time.After(patience):
+		t.Fatalf("gave up after %s waiting until %s", patience, what)
 	}
 }

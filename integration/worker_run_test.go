@@ -29,17 +29,28 @@ type workerRun struct {
 	ids   []string // One for each time it tried to join.
 }
 
-// quick are timings that make the end of a lease a matter of seconds.
+// quick are timings with which much happens in a second, but no lease ends and no worker is
+// taken for dead because the machine is busy.
 func quick() holdfast.Config {
 	return holdfast.Config{
-		Lease:         3 * time.Second,
+		Lease:         30 * time.Second,
+		RenewEvery:    500 * time.Millisecond,
 		Heartbeat:     500 * time.Millisecond,
-		WorkerTTL:     1500 * time.Millisecond,
+		WorkerTTL:     15 * time.Second,
 		Housekeeping:  500 * time.Millisecond,
 		ActivePoll:    10 * time.Millisecond,
 		IdlePoll:      50 * time.Millisecond,
 		DrainDeadline: 10 * time.Second,
 	}
+}
+
+// shortLease are quick timings with which a lease ends in seconds. A busy machine may then
+// lose one, so a test must not count attempts.
+func shortLease() holdfast.Config {
+	config := quick()
+	config.Lease = 4 * time.Second
+	config.LeaseMargin = 2 * time.Second
+	return config
 }
 
 // startWorker runs a worker through the pool. When the test ends, it must drain.
@@ -83,8 +94,8 @@ func (r *workerRun) mustReturn() {
 	r.t.Helper()
 	select {
 	case <-r.returned:
-	case <-time.After(30 * time.Second):
-		r.t.Fatal("gave up after 30 s waiting until Run returns")
+	case <-time.After(patience):
+		r.t.Fatalf("gave up after %s waiting until Run returns", patience)
 	}
 	if r.err != nil {
 		r.t.Fatalf("Run returned %v", r.err)
@@ -110,7 +121,7 @@ func (r *workerRun) wantRunning() {
 // untilCompleted waits until so many jobs are in the archive.
 func untilCompleted(t *testing.T, database *pgtest.Database, want int) {
 	t.Helper()
-	pgtest.Eventually(t, 30*time.Second, fmt.Sprintf("%d jobs are completed", want), func() bool {
+	pgtest.Eventually(t, patience, fmt.Sprintf("%d jobs are completed", want), func() bool {
 		return pgtest.Value[int](t, database, "SELECT count(*) FROM holdfast.inbox_archive") == want
 	})
 }

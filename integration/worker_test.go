@@ -73,7 +73,7 @@ func TestWorker_CompletionFollowsTheRetentionOfTheQueue(t *testing.T) {
 		ran.add(job.ID)
 		return nil
 	}))
-	pgtest.Eventually(t, 30*time.Second, "no job is left to do", func() bool {
+	pgtest.Eventually(t, patience, "no job is left to do", func() bool {
 		return pgtest.Value[int](t, database, "SELECT count(*) FROM holdfast.inbox WHERE status <> 'completed'") == 0
 	})
 	run.drain()
@@ -160,11 +160,10 @@ func TestWorker_SaturatedPoolStarvesNeitherRenewalsNorSettlements(t *testing.T) 
 			return context.Cause(ctx)
 		}
 	}))
-	// More than a lease and one renewal interval after the claim.
-	pgtest.Eventually(t, 30*time.Second, "every lease has been renewed twice", func() bool {
+	pgtest.Eventually(t, patience, "every lease has been renewed twice", func() bool {
 		return pgtest.Value[int](t, database, `
 			SELECT count(*) FROM holdfast.inbox
-			WHERE status = 'processing' AND lease_expires_at > claimed_at + interval '4.2 seconds'`) == jobs
+			WHERE status = 'processing' AND lease_expires_at > claimed_at + interval '31 seconds'`) == jobs
 	})
 	close(finish)
 	untilCompleted(t, database, jobs)

@@ -10,7 +10,8 @@ import (
 // beatLoop says that the worker lives, and passes on what the registry answers.
 func (s *session) beatLoop(ctx context.Context, stopClaiming context.CancelCauseFunc) {
 	s.every(ctx, s.Heartbeat, func(ctx context.Context) {
-		call, cancel := s.call(ctx)
+		// A beat that hangs must not be the reason why the worker is taken for dead.
+		call, cancel := context.WithTimeout(ctx, s.Heartbeat)
 		defer cancel()
 		status, err := s.queue.Beat(call, s.registration)
 		switch {
