@@ -65,9 +65,28 @@ func (d *demonstration) leavesNothing(t *testing.T) {
 	pgtest.Eventually(t, patience, "no process of the demo is left", func() bool {
 		return len(processesOf(t, d.dir)) == 0
 	})
+	defer func() {
+		if left, _ := filepath.Glob(filepath.Join(d.dir, "tmp", "*", "*")); t.Failed() {
+			t.Logf("left behind: %v", left)
+		}
+	}()
 	pgtest.Eventually(t, patience, "the server's folder is gone", func() bool {
 		left, err := os.ReadDir(filepath.Join(d.dir, "tmp"))
 		return err == nil && len(left) == 0
+	})
+}
+
+// reaches waits until the demo has told something, or without words until it makes the
+// server's data.
+func (d *demonstration) reaches(t *testing.T, words string) {
+	t.Helper()
+	if words != "" {
+		d.says(t, words)
+		return
+	}
+	pgtest.Eventually(t, patience, "initdb is at work", func() bool {
+		made, _ := filepath.Glob(filepath.Join(d.dir, "tmp", "*", "data", "PG_VERSION"))
+		return len(made) > 0
 	})
 }
 
@@ -171,11 +190,11 @@ func TestDemo_RunsOnADatabaseOfSomebodyElse(t *testing.T) {
 func TestDemo_EndedInTheMiddleLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		name, after string
+		name, after string // "": as soon as initdb is at work.
 		code        int
 		end         func(pid int) error
 	}{
-		{"killed as it begins", "holdfast demo: ", -1, func(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) }},
+		{"killed during initdb", "", -1, func(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) }},
 		{"killed after the first crash", "jobs; their leases end within", -1, func(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) }},
 		{"Ctrl-C as it begins", "holdfast demo: ", 130, func(pid int) error { return syscall.Kill(-pid, syscall.SIGINT) }},
 		{"Ctrl-C after the first crash", "jobs; their leases end within", 130, func(pid int) error { return syscall.Kill(-pid, syscall.SIGINT) }},
@@ -184,7 +203,8 @@ func TestDemo_EndedInTheMiddleLeavesNothingBehind(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			d := demonstrate(t)
-			d.start(t).says(t, test.after)
+			d.start(t)
+			d.reaches(t, test.after)
 			if len(processesOf(t, d.dir)) == 0 {
 				t.Fatal("no process of the demo is found while it runs")
 			}

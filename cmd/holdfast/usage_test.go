@@ -117,6 +117,12 @@ func TestHelp_ProgramAloneListsTheCommandsAndTheExitCodes(t *testing.T) {
 	}
 }
 
+func TestHelp_WordIsAKindToEnqueueLikeAnyOther(t *testing.T) {
+	for _, kind := range []string{"help", "h"} {
+		execute(t, "enqueue", kind).refused(t, "no database given")
+	}
+}
+
 func TestHelp_EnqueueAndWorkShowAnExample(t *testing.T) {
 	for command, example := range map[string]string{
 		"enqueue": `  holdfast enqueue send_receipt '{"order_id": 9182}' --key order:9182 --once receipt:9182`,

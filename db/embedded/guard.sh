@@ -36,13 +36,16 @@ trap : TERM QUIT
     rm -rf -- "$dir"
     kill -KILL 0
 ) &
+reader=$!
 exec 3<&-
 
 "$bin/initdb" --pgdata="$dir/data" --username=holdfast --pwfile="$dir/password" --auth=scram-sha-256 \
     --encoding=UTF8 --locale=C --no-sync &&
     "$bin/postgres" -D "$dir/data" "$@"
 
+# Removing the directory may take longer than the reader's patience, which would end it halfway.
+kill -KILL "$reader"
 rm -rf -- "$dir"
 
-# Takes the reader above along, and this shell.
+# Whatever initdb and postgres have left running, and this shell.
 kill -KILL 0
