@@ -170,11 +170,14 @@ func EnqueueMany(ctx context.Context, db DBTX, jobs ...NewJob) ([]EnqueueResult,
 	if len(jobs) == 0 {
 		return nil, nil
 	}
-	if err := ensureQueues(ctx, db, set.Queues); err != nil {
-		return nil, err
+	queries := gen.New()
+	rows, err := queries.EnqueueJobs(ctx, db, set)
+	if err == nil && len(rows) == 0 {
+		if err = ensureQueues(ctx, db, set.Queues); err == nil {
+			rows, err = queries.EnqueueJobs(ctx, db, set)
+		}
 	}
-	rows, err := gen.New().EnqueueJobs(ctx, db, set)
-	if err == nil && len(rows) < len(jobs) {
+	if err == nil && len(rows) == 0 {
 		err = ErrUnknownQueue
 	}
 	if err != nil {
@@ -227,7 +230,7 @@ func addToSet(set *gen.EnqueueJobsParams, job gen.EnqueueJobParams) {
 	set.Payloads = append(set.Payloads, job.Payload)
 }
 
-// ensureQueues creates the named queues that do not exist, except the one that always does.
+// ensureQueues creates the named queues that do not exist, but for the one that always does.
 func ensureQueues(ctx context.Context, db DBTX, names []string) error {
 	seen := map[string]bool{DefaultQueue: true}
 	for _, name := range names {

@@ -180,6 +180,11 @@ item AS MATERIALIZED (
         FROM holdfast.meta AS meta
         LIMIT 1
     ) AS placed
+    -- All of the set or nothing: what is left out could not be added in its order any more.
+    WHERE NOT EXISTS (
+        SELECT FROM given AS other
+        WHERE NOT EXISTS (SELECT FROM holdfast.queues AS known_queue WHERE known_queue.name = other.queue)
+    )
 ),
 known AS MATERIALIZED (
     SELECT
@@ -280,11 +285,11 @@ type EnqueueJobsRow struct {
 }
 
 // EnqueueJobs adds a set of jobs in one statement, under the rules of EnqueueJob, and
-// answers in the order of the set. A key that stands twice in the set makes one job. Fewer
-// rows than items: some queue does not exist, and its items were not added. Keys are taken
-// in key order, so that two sets cannot deadlock; several sets in one transaction can, like
-// any two updates. seq follows the order of the set.
-// Index: idempotency_keys_pkey. Locks: the rows of the keys.
+// answers in the order of the set. A key that stands twice in the set makes one job. Zero
+// rows: some queue does not exist, and nothing was added. Keys are taken in key order, so
+// that two sets cannot deadlock; several sets in one transaction can, like any two updates.
+// seq follows the order of the set.
+// Index: queues_pkey, idempotency_keys_pkey. Locks: the rows of the keys.
 func (q *Queries) EnqueueJobs(ctx context.Context, db DBTX, arg EnqueueJobsParams) ([]EnqueueJobsRow, error) {
 	rows, err := db.Query(ctx, enqueueJobs,
 		arg.Kinds,

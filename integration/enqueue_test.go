@@ -272,6 +272,15 @@ func TestEnqueue_UnknownQueueIsCreatedWithTheDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	enqueueNotes(t, database, 2, domain.OnQueue("reports"))
+	asked := database.Executed("EnsureQueue")
+	enqueueNotes(t, database, 2, domain.OnQueue("reports"))
+	enqueue(t, database, domain.OnQueue("reports"))
+	if again := database.Executed("EnsureQueue"); again != asked {
+		t.Fatalf("enqueues to a queue that exists tried to create it %d times", again-asked)
+	}
+	if jobs := pgtest.Value[int64](t, database, "SELECT count(*) FROM holdfast.inbox WHERE queue = 'reports'"); jobs != 5 {
+		t.Fatalf("%d jobs of the queue, want 5", jobs)
+	}
 	queues := pgtest.Values[string](t, database, "SELECT name || ':' || max_attempts || ':' || retention_mode FROM holdfast.queues ORDER BY name")
 	if got := strings.Join(queues, " "); got != "default:5:archive invoices:5:archive reports:5:archive" {
 		t.Fatalf("queues are %q", got)

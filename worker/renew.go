@@ -57,7 +57,7 @@ func (s *session) dueForRenewal(now time.Time) []domain.Claim {
 }
 
 // noteRenewed moves the deadlines of renewed claims and cancels the handlers of lost ones.
-func (s *session) noteRenewed(due []domain.Claim, held []domain.Claim, sent time.Time) {
+func (s *session) noteRenewed(due, held []domain.Claim, sent time.Time) {
 	renewed := make(map[domain.Claim]bool, len(held))
 	for _, claim := range held {
 		renewed[claim] = true
