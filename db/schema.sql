@@ -270,6 +270,7 @@ CREATE TABLE holdfast.queues (
     retention interval NOT NULL DEFAULT '7 days'::interval,
     dedupe_window interval NOT NULL DEFAULT '7 days'::interval,
     created_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+    ring boolean NOT NULL DEFAULT true,
     CONSTRAINT queues_pkey PRIMARY KEY (name),
     CONSTRAINT queues_dedupe_window_positive CHECK (dedupe_window > '00:00:00'::interval),
     CONSTRAINT queues_keep_within_retention CHECK (keep_for >= '00:00:00'::interval AND keep_for <= retention),
@@ -286,21 +287,24 @@ COMMENT ON COLUMN holdfast.queues.keep_for IS 'In mode keep: how long a complete
 COMMENT ON COLUMN holdfast.queues.retention IS 'How long a completed job can be found at least. Archive days go when the longest retention of any queue has passed.';
 COMMENT ON COLUMN holdfast.queues.dedupe_window IS 'How long an idempotency key stays taken, counted from the later of the enqueue and the time the job may first run.';
 COMMENT ON COLUMN holdfast.queues.created_at IS 'When the queue was first named.';
+COMMENT ON COLUMN holdfast.queues.ring IS 'Whether an enqueue may wake a worker by NOTIFY. Its commit then takes a lock that all notifying commits share, and cannot be prepared for two-phase commit; without it workers find the job by polling.';
 
 CREATE TABLE holdfast.wake (
     queue text COLLATE "C" NOT NULL,
-    armed_at timestamp with time zone,
-    CONSTRAINT wake_pkey PRIMARY KEY (queue),
-    CONSTRAINT wake_queue_length CHECK (char_length(queue) >= 1 AND char_length(queue) <= 200)
+    worker_id text COLLATE "C" NOT NULL,
+    armed_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT wake_pkey PRIMARY KEY (queue, worker_id),
+    CONSTRAINT wake_queue_length CHECK (char_length(queue) >= 1 AND char_length(queue) <= 200),
+    CONSTRAINT wake_worker_id_length CHECK (char_length(worker_id) >= 1 AND char_length(worker_id) <= 200)
 )
 WITH (
     autovacuum_vacuum_scale_factor = 0,
-    autovacuum_vacuum_threshold = 500,
-    fillfactor = 50
+    autovacuum_vacuum_threshold = 500
 );
-COMMENT ON TABLE holdfast.wake IS 'Whether an enqueue to the queue rings the doorbell. A narrow table of its own: every enqueue reads it.';
-COMMENT ON COLUMN holdfast.wake.queue IS 'The queue.';
-COMMENT ON COLUMN holdfast.wake.armed_at IS 'Since when some worker wants to be woken; null while its workers are saturated.';
+COMMENT ON TABLE holdfast.wake IS 'Which workers want to be woken by an enqueue, one row each: all but the saturated ones. A narrow table of its own, because every enqueue reads it.';
+COMMENT ON COLUMN holdfast.wake.queue IS 'The queue whose enqueues ring.';
+COMMENT ON COLUMN holdfast.wake.worker_id IS 'The worker that waits.';
+COMMENT ON COLUMN holdfast.wake.armed_at IS 'Since when it waits.';
 
 CREATE TABLE holdfast.workers (
     id text COLLATE "C" NOT NULL,
