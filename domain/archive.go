@@ -21,6 +21,7 @@ type HouseRules struct {
 type HouseReport struct {
 	WorkersDied      []string // Ids of workers that were marked dead.
 	WorkersForgotten int64
+	BellsDisarmed    int64
 	JobsArchived     int64
 	KeysExpired      int64
 	MarksExpired     int64
@@ -49,31 +50,37 @@ func (q *Queue) KeepHouse(ctx context.Context, rules HouseRules) (HouseReport, e
 }
 
 func (q *Queue) keepWorkers(ctx context.Context, rules HouseRules, report *HouseReport) (err error) {
-	report.WorkersDied, err = q.queries.MarkStaleWorkersDead(ctx, q.planned, gen.MarkStaleWorkersDeadParams{
+	report.WorkersDied, err = q.queries.MarkStaleWorkersDead(ctx, planned{q.work}, gen.MarkStaleWorkersDeadParams{
 		TTL: rules.WorkerTTL, Batch: housekeepingBatch,
 	})
 	if err != nil {
 		return err
 	}
-	report.WorkersForgotten, err = q.queries.DeleteDeadWorkers(ctx, q.planned, gen.DeleteDeadWorkersParams{
+	report.WorkersForgotten, err = q.queries.DeleteDeadWorkers(ctx, planned{q.work}, gen.DeleteDeadWorkersParams{
 		Age: rules.DeadWorkersFor, Batch: housekeepingBatch,
+	})
+	if err != nil {
+		return err
+	}
+	report.BellsDisarmed, err = inBatches(func() (int64, error) {
+		return q.queries.DisarmDeadWorkers(ctx, planned{q.work}, housekeepingBatch)
 	})
 	return err
 }
 
 func (q *Queue) keepArchive(ctx context.Context, rules HouseRules, report *HouseReport) error {
-	created, err := q.queries.CreateArchiveDays(ctx, q.pool, int32(rules.ArchiveAhead))
+	created, err := q.queries.CreateArchiveDays(ctx, q.work, int32(rules.ArchiveAhead))
 	report.DaysCreated = int64(created)
 	if err != nil {
 		return err
 	}
-	dropped, err := q.queries.DropArchiveDays(ctx, q.pool)
+	dropped, err := q.queries.DropArchiveDays(ctx, q.work)
 	report.DaysDropped = int64(dropped)
 	if err != nil {
 		return err
 	}
 	report.JobsArchived, err = inBatches(func() (int64, error) {
-		moved, err := q.queries.ArchiveCompletedJobs(ctx, q.planned, housekeepingBatch)
+		moved, err := q.queries.ArchiveCompletedJobs(ctx, planned{q.work}, housekeepingBatch)
 		return int64(len(moved)), err
 	})
 	return err
@@ -81,19 +88,19 @@ func (q *Queue) keepArchive(ctx context.Context, rules HouseRules, report *House
 
 func (q *Queue) expire(ctx context.Context, rules HouseRules, report *HouseReport) (err error) {
 	report.KeysExpired, err = inBatches(func() (int64, error) {
-		return q.queries.DeleteExpiredKeys(ctx, q.planned, housekeepingBatch)
+		return q.queries.DeleteExpiredKeys(ctx, planned{q.work}, housekeepingBatch)
 	})
 	if err != nil {
 		return err
 	}
 	report.MarksExpired, err = inBatches(func() (int64, error) {
-		return q.queries.DeleteOldMarks(ctx, q.planned, gen.DeleteOldMarksParams{Age: rules.MarksFor, Batch: housekeepingBatch})
+		return q.queries.DeleteOldMarks(ctx, planned{q.work}, gen.DeleteOldMarksParams{Age: rules.MarksFor, Batch: housekeepingBatch})
 	})
 	if err != nil {
 		return err
 	}
 	report.FencesExpired, err = inBatches(func() (int64, error) {
-		return q.queries.DeleteUnusedFences(ctx, q.planned, gen.DeleteUnusedFencesParams{Age: rules.FencesFor, Batch: housekeepingBatch})
+		return q.queries.DeleteUnusedFences(ctx, planned{q.work}, gen.DeleteUnusedFencesParams{Age: rules.FencesFor, Batch: housekeepingBatch})
 	})
 	return err
 }

@@ -26,7 +26,7 @@ func (q *Queue) Claim(ctx context.Context, request ClaimRequest) ([]ClaimedJob, 
 	for i, bucket := range request.Buckets {
 		buckets[i] = int32(bucket)
 	}
-	rows, err := q.queries.ClaimJobs(ctx, q.planned, gen.ClaimJobsParams{
+	rows, err := q.queries.ClaimJobs(ctx, planned{q.work}, gen.ClaimJobsParams{
 		WorkerID:         request.WorkerID,
 		Queue:            request.Queue,
 		PartitionBuckets: buckets,

@@ -91,6 +91,17 @@ func MaxAttempts(n int) EnqueueOption {
 	}
 }
 
+// NoRing enqueues without waking anybody; workers find the job by polling, within IdlePoll
+// (1.5 s by default, plus jitter). For transactions that are prepared for two-phase commit,
+// which Postgres does not allow after a notification, and for producers so many that the lock
+// at the commit of notifying transactions holds them up.
+func NoRing() EnqueueOption {
+	return func(job *gen.EnqueueJobParams) error {
+		job.Ring = false
+		return nil
+	}
+}
+
 // Headers adds facts that travel beside the payload, such as a trace context; at most 8 KB.
 func Headers(headers map[string]string) EnqueueOption {
 	return func(job *gen.EnqueueJobParams) error {
@@ -191,7 +202,7 @@ func EnqueueMany(ctx context.Context, db DBTX, jobs ...NewJob) ([]EnqueueResult,
 }
 
 func newJobParams(args Args, options []EnqueueOption) (gen.EnqueueJobParams, error) {
-	job := gen.EnqueueJobParams{Kind: args.Kind(), Queue: DefaultQueue, Headers: json.RawMessage("null")}
+	job := gen.EnqueueJobParams{Kind: args.Kind(), Queue: DefaultQueue, Ring: true, Headers: json.RawMessage("null")}
 	if err := checkName("kind", job.Kind); err != nil {
 		return job, err
 	}
@@ -226,6 +237,7 @@ func addToSet(set *gen.EnqueueJobsParams, job gen.EnqueueJobParams) {
 	set.MaxAttempts = append(set.MaxAttempts, job.MaxAttempts)
 	set.Delays = append(set.Delays, job.Delay)
 	set.RunAt = append(set.RunAt, job.RunAt)
+	set.Rings = append(set.Rings, job.Ring)
 	set.Headers = append(set.Headers, job.Headers)
 	set.Payloads = append(set.Payloads, job.Payload)
 }

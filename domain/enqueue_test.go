@@ -32,7 +32,7 @@ func TestNewJobParams_Defaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := gen.EnqueueJobParams{
-		Kind: "send_receipt", Queue: DefaultQueue, PartitionKey: "order:9182",
+		Kind: "send_receipt", Queue: DefaultQueue, PartitionKey: "order:9182", Ring: true,
 		Headers: json.RawMessage("null"), Payload: json.RawMessage(`{"order":9182}`),
 	}
 	if diff := cmp.Diff(want, job); diff != "" {
@@ -44,7 +44,7 @@ func TestNewJobParams_EveryOption(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, time.March, 4, 12, 0, 0, 0, time.UTC)
 	job, err := newJobParams(RawArgs{JobKind: "send", Payload: json.RawMessage(`[1]`)}, []EnqueueOption{
-		OnQueue("mail"), Key("order:9182"), Once("receipt:9182"), At(at), In(time.Minute), MaxAttempts(3), Headers(map[string]string{"trace": "a"}),
+		OnQueue("mail"), Key("order:9182"), Once("receipt:9182"), At(at), In(time.Minute), MaxAttempts(3), NoRing(), Headers(map[string]string{"trace": "a"}),
 	})
 	if err != nil {
 		t.Fatal(err)

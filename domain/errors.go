@@ -36,6 +36,13 @@ var (
 	// ErrWorkerUnknown says that the registry does not hold the worker.
 	ErrWorkerUnknown = errors.New("the registry does not know this worker")
 
+	// ErrNoNotifications says that a listening session does not hear what others send, as
+	// behind a pooler in transaction mode. Jobs are found by polling all the same.
+	ErrNoNotifications = errors.New("notifications do not arrive: DirectURL can name an address without a pooler to listen on")
+
+	// ErrStandby says that the server is a standby, which cannot be written to.
+	ErrStandby = errors.New("the server is a standby, and jobs are claimed on the primary only: name the primary, or add target_session_attrs=read-write to several hosts")
+
 	// ErrNotMigrated says that the database has no Holdfast schema.
 	ErrNotMigrated = errors.New("the database has no holdfast schema: run `holdfast migrate up`")
 )
@@ -103,5 +110,5 @@ func IsTemporary(err error) bool {
 	var invalid *InvalidError
 	var schema *SchemaError
 	return !errors.As(err, &invalid) && !errors.As(err, &schema) &&
-		!errors.Is(err, ErrNotMigrated) && !errors.Is(err, ErrWorkerExists) && !errors.Is(err, ErrUnknownQueue)
+		!errors.Is(err, ErrNotMigrated) && !errors.Is(err, ErrStandby) && !errors.Is(err, ErrWorkerExists) && !errors.Is(err, ErrUnknownQueue)
 }

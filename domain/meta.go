@@ -16,6 +16,7 @@ type Meta struct {
 	Epoch         int64 // The high part of every lease generation.
 	SchemaVersion int   // The migration the schema stands at.
 	OldestBinary  int   // The lowest SchemaVersion of a program that may run on it.
+	Standby       bool  // The server cannot be written to.
 }
 
 // SchemaError says that the schema and this program do not go together.
@@ -43,6 +44,7 @@ func ReadMeta(ctx context.Context, db DBTX) (Meta, error) {
 		Epoch:         row.Epoch,
 		SchemaVersion: int(row.SchemaVersion),
 		OldestBinary:  int(row.OldestBinary),
+		Standby:       row.Standby,
 	}
 	return meta, meta.check(SchemaVersion)
 }
@@ -60,7 +62,12 @@ func (m Meta) check(binary int) error {
 	return nil
 }
 
-// Open reads and checks the installation, before anything else.
+// Open reads and checks the installation, before anything else. Errors: those of ReadMeta,
+// and ErrStandby.
 func (q *Queue) Open(ctx context.Context) (Meta, error) {
-	return ReadMeta(ctx, q.pool)
+	meta, err := ReadMeta(ctx, q.pool)
+	if err == nil && meta.Standby {
+		err = ErrStandby
+	}
+	return meta, err
 }

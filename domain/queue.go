@@ -14,9 +14,11 @@ import (
 // DBTX is what a statement runs on: a *pgxpool.Pool, a *pgx.Conn or a pgx.Tx.
 type DBTX = gen.DBTX
 
-// queueConnections is how many connections a Queue opens at most: one each to claim, to
-// settle, to renew and beat, and to keep house, so that none of these waits for another.
-const queueConnections = 4
+// How many connections a Queue opens at most, besides the one that listens.
+const (
+	DefaultConnections = 6
+	MinConnections     = 4
+)
 
 // connectTimeout is how long a Queue waits for a connection unless the pool's settings say.
 const connectTimeout = 5 * time.Second
@@ -24,17 +26,78 @@ const connectTimeout = 5 * time.Second
 // Queue is the Postgres side of a worker: the statements that claim, renew and settle jobs.
 // It is safe for concurrent use.
 type Queue struct {
-	pool    *pgxpool.Pool
+	pool    *pgxpool.Pool // For what must never wait: settlements, renewals, heartbeats.
 	planned planned
+	work    *pgxpool.Pool // For claims and housekeeping.
 	queries *gen.Queries
+	listen  *pgx.ConnConfig
 }
 
-// NewQueue returns a queue with a small pool of its own, at most four connections, made
-// after the settings of the given pool: however busy the handlers keep theirs, leases are
-// renewed and results settled. Nothing is connected before the first call. Close frees it.
-func NewQueue(pool *pgxpool.Pool) (*Queue, error) {
+// QueueOption says how a Queue connects.
+type QueueOption func(*queueOptions) error
+
+type queueOptions struct {
+	connections int
+	directURL   string
+}
+
+// Connections is how many connections the queue opens at most, besides the one that listens;
+// 0 stands for the default, 6. Half of them are for settlements, renewals and heartbeats
+// alone. 4 is the least: two that never wait for a claim, and two for housekeeping, which
+// holds its election on one and works on the other.
+func Connections(n int) QueueOption {
+	return func(options *queueOptions) error {
+		if n == 0 {
+			n = DefaultConnections
+		}
+		options.connections = n
+		if n < MinConnections {
+			return &InvalidError{Field: "connections", Reason: fmt.Sprintf(
+				"%d is less than %d: two for settlements, renewals and heartbeats, which must not wait for a claim, and two for claims and housekeeping", n, MinConnections)}
+		}
+		return nil
+	}
+}
+
+// ListenOn is the address to listen on, for a pool that goes through a pooler in transaction
+// mode; "" stands for the pool's own.
+func ListenOn(url string) QueueOption {
+	return func(options *queueOptions) error {
+		options.directURL = url
+		return nil
+	}
+}
+
+// NewQueue returns a queue with connections of its own, made after the settings of the given
+// pool: however busy the handlers keep theirs, leases are renewed and results settled.
+// Nothing is connected before the first call. Close frees it.
+func NewQueue(pool *pgxpool.Pool, options ...QueueOption) (*Queue, error) {
+	chosen := queueOptions{connections: DefaultConnections}
+	for _, option := range options {
+		if err := option(&chosen); err != nil {
+			return nil, err
+		}
+	}
+	listen, err := listenConfig(pool, chosen.directURL)
+	if err != nil {
+		return nil, err
+	}
+	control, err := ownPool(pool, (chosen.connections+1)/2)
+	if err != nil {
+		return nil, err
+	}
+	work, err := ownPool(pool, chosen.connections/2)
+	if err != nil {
+		control.Close()
+		return nil, err
+	}
+	return &Queue{pool: control, planned: planned{control}, work: work, queries: gen.New(), listen: listen}, nil
+}
+
+// ownPool opens a pool of another size with the settings of the one given.
+func ownPool(pool *pgxpool.Pool, connections int) (*pgxpool.Pool, error) {
 	config := pool.Config()
-	config.MaxConns = queueConnections
+	config.MaxConns = int32(connections)
 	config.MinConns = 0
 	config.MinIdleConns = 0
 	if config.ConnConfig.ConnectTimeout == 0 {
@@ -49,10 +112,26 @@ func NewQueue(pool *pgxpool.Pool) (*Queue, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the queue's connections: %w", err)
 	}
-	return &Queue{pool: own, planned: planned{own}, queries: gen.New()}, nil
+	return own, nil
+}
+
+func listenConfig(pool *pgxpool.Pool, directURL string) (*pgx.ConnConfig, error) {
+	config := pool.Config().ConnConfig
+	if directURL != "" {
+		direct, err := pgx.ParseConfig(directURL)
+		if err != nil {
+			// The driver's words may hold the password.
+			return nil, &InvalidError{Field: "direct URL", Reason: "cannot be read: write postgres://user@host:port/database"}
+		}
+		config = direct
+	}
+	// A pooler may not know prepared statements, and it is the probe that must find it out.
+	config.DefaultQueryExecMode = pgx.QueryExecModeExec
+	return config, nil
 }
 
 // Close ends the queue's connections and waits for calls under way.
 func (q *Queue) Close() {
 	q.pool.Close()
+	q.work.Close()
 }

@@ -98,3 +98,25 @@ func LiveWorkers(ctx context.Context, db DBTX, queue string, ttl time.Duration, 
 	}
 	return workers, nil
 }
+
+// Membership is how a queue stands and who serves it.
+type Membership struct {
+	Queue   string
+	Ordered bool
+	Paused  bool
+	Workers []string // Ids of the live workers, ascending.
+}
+
+// Members tells how each of the queues stands and which workers serve it: those that are
+// alive and were seen within the time to live. A queue that does not exist is left out.
+func (q *Queue) Members(ctx context.Context, queues []string, ttl time.Duration) ([]Membership, error) {
+	rows, err := q.queries.ListMembers(ctx, q.work, gen.ListMembersParams{Queues: queues, TTL: ttl})
+	if err != nil {
+		return nil, fmt.Errorf("list the workers of %d queues: %w", len(queues), explain(err))
+	}
+	members := make([]Membership, len(rows))
+	for i, row := range rows {
+		members[i] = Membership{Queue: row.Name, Ordered: row.Ordered, Paused: row.Paused, Workers: row.WorkerIds}
+	}
+	return members, nil
+}

@@ -20,35 +20,36 @@ WITH item AS MATERIALIZED (
         holdfast.new_job_id(placed.bucket) AS id,
         placed.bucket,
         queue.ordered,
-        COALESCE(NULLIF($1::integer, 0), queue.max_attempts) AS max_attempts,
-        GREATEST(clock_timestamp() + $2::interval, $3::timestamptz) AS available_at,
-        queue.dedupe_window
+        COALESCE(NULLIF($2::integer, 0), queue.max_attempts) AS max_attempts,
+        GREATEST(clock_timestamp() + $3::interval, $4::timestamptz) AS available_at,
+        queue.dedupe_window,
+        queue.ring AND $5::boolean AS ring
     FROM holdfast.queues AS queue
     CROSS JOIN LATERAL (
-        SELECT holdfast.bucket_of($4::text, meta.bucket_count) AS bucket
+        SELECT holdfast.bucket_of($6::text, meta.bucket_count) AS bucket
         FROM holdfast.meta AS meta
         -- The planner does not see that the table has one row; without the limit it expects
         -- millions from this statement and compiles them (JIT) for half a second.
         LIMIT 1
     ) AS placed
-    WHERE queue.name = $5::text
+    WHERE queue.name = $1::text
 ),
 known AS MATERIALIZED (
     SELECT entry.job_id
     FROM holdfast.idempotency_keys AS entry
-    WHERE entry.queue = $5::text
-        AND entry.key = NULLIF($6::text, '')
+    WHERE entry.queue = $1::text
+        AND entry.key = NULLIF($7::text, '')
         AND entry.expires_at > now()
 ),
 taken AS (
     INSERT INTO holdfast.idempotency_keys AS entry (queue, key, job_id, expires_at)
     SELECT
-        $5::text,
-        $6::text,
+        $1::text,
+        $7::text,
         item.id,
         item.available_at + item.dedupe_window
     FROM item
-    WHERE $6::text <> ''
+    WHERE $7::text <> ''
         AND NOT EXISTS (SELECT FROM known)
     -- DO NOTHING would give a racing duplicate no id at all.
     ON CONFLICT (queue, key) DO UPDATE
@@ -82,31 +83,41 @@ inserted AS (
     SELECT
         item.id,
         item.bucket,
-        $5::text,
-        $7::text,
-        $4::text,
+        $1::text,
+        $8::text,
+        $6::text,
         item.ordered,
         item.max_attempts,
         item.available_at,
-        NULLIF($6::text, ''),
-        NULLIF($8::jsonb, 'null'::jsonb),
-        $9::jsonb
+        NULLIF($7::text, ''),
+        NULLIF($9::jsonb, 'null'::jsonb),
+        $10::jsonb
     FROM item
     JOIN answer ON answer.job_id = item.id
     RETURNING id
 )
 SELECT
     answer.job_id,
-    (answer.job_id <> answer.drawn_id)::boolean AS duplicate
+    (answer.job_id <> answer.drawn_id)::boolean AS duplicate,
+    -- Nobody is woken for a duplicate, nor for a job that an idle worker finds in time.
+    (CASE
+        WHEN item.ring
+            AND answer.job_id = item.id
+            AND item.available_at < clock_timestamp() + interval '2 seconds'
+            AND EXISTS (SELECT FROM holdfast.wake AS bell WHERE bell.queue = $1::text)
+        THEN pg_notify('holdfast_wake', item.bucket || ' ' || $1::text)
+    END IS NOT NULL)::boolean AS rung
 FROM answer
+CROSS JOIN item
 `
 
 type EnqueueJobParams struct {
+	Queue          string
 	MaxAttempts    int32
 	Delay          time.Duration
 	RunAt          time.Time
+	Ring           bool
 	PartitionKey   string
-	Queue          string
 	IdempotencyKey string
 	Kind           string
 	Headers        json.RawMessage
@@ -116,6 +127,7 @@ type EnqueueJobParams struct {
 type EnqueueJobRow struct {
 	JobID     pgtype.UUID
 	Duplicate bool
+	Rung      bool
 }
 
 // EnqueueJob adds one job in the caller's transaction, or finds the job that holds its
@@ -123,21 +135,23 @@ type EnqueueJobRow struct {
 // read is answered without a write; a key that another transaction is just taking makes the
 // statement wait for that transaction, and takes the key over if it rolls back. Under
 // REPEATABLE READ such a race is a serialization failure (40001): retry the transaction.
-// Index: idempotency_keys_pkey. Locks: the key's row.
+// Rings when a worker waits for this queue; the ring is heard when the transaction commits.
+// Index: idempotency_keys_pkey, wake_pkey. Locks: the key's row.
 func (q *Queries) EnqueueJob(ctx context.Context, db DBTX, arg EnqueueJobParams) (EnqueueJobRow, error) {
 	row := db.QueryRow(ctx, enqueueJob,
+		arg.Queue,
 		arg.MaxAttempts,
 		arg.Delay,
 		arg.RunAt,
+		arg.Ring,
 		arg.PartitionKey,
-		arg.Queue,
 		arg.IdempotencyKey,
 		arg.Kind,
 		arg.Headers,
 		arg.Payload,
 	)
 	var i EnqueueJobRow
-	err := row.Scan(&i.JobID, &i.Duplicate)
+	err := row.Scan(&i.JobID, &i.Duplicate, &i.Rung)
 	if err != nil {
 		err = fmt.Errorf("query EnqueueJob: %w", err)
 	}
@@ -155,8 +169,9 @@ WITH given AS (
         unnest($5::integer[]) AS max_attempts,
         unnest($6::interval[]) AS delay,
         unnest($7::timestamptz[]) AS run_at,
-        unnest($8::jsonb[]) AS headers,
-        unnest($9::jsonb[]) AS payload
+        unnest($8::boolean[]) AS ring,
+        unnest($9::jsonb[]) AS headers,
+        unnest($10::jsonb[]) AS payload
 ),
 item AS MATERIALIZED (
     SELECT
@@ -171,6 +186,7 @@ item AS MATERIALIZED (
         COALESCE(NULLIF(given.max_attempts, 0), queue.max_attempts) AS max_attempts,
         GREATEST(clock_timestamp() + given.delay, given.run_at) AS available_at,
         queue.dedupe_window,
+        queue.ring AND given.ring AS ring,
         NULLIF(given.headers, 'null'::jsonb) AS headers,
         given.payload
     FROM given
@@ -257,11 +273,23 @@ inserted AS (
     JOIN answer ON answer.position = item.position AND answer.job_id = item.id
     ORDER BY item.position
     RETURNING id
+),
+rung AS MATERIALIZED (
+    -- One ring a queue: for its bucket, or for all (-1) when its jobs are in several.
+    SELECT pg_notify('holdfast_wake', CASE WHEN min(item.bucket) = max(item.bucket) THEN min(item.bucket) ELSE -1 END || ' ' || item.queue)
+    FROM item
+    JOIN answer ON answer.position = item.position AND answer.job_id = item.id
+    WHERE item.ring
+        AND item.available_at < clock_timestamp() + interval '2 seconds'
+        AND EXISTS (SELECT FROM holdfast.wake AS bell WHERE bell.queue = item.queue)
+    GROUP BY item.queue
+    ORDER BY item.queue
 )
 SELECT
     answer.position::integer AS position,
     answer.job_id,
-    (answer.job_id <> answer.drawn_id)::boolean AS duplicate
+    (answer.job_id <> answer.drawn_id)::boolean AS duplicate,
+    ((SELECT count(*) FROM rung) > 0)::boolean AS rung
 FROM answer
 ORDER BY answer.position
 `
@@ -274,6 +302,7 @@ type EnqueueJobsParams struct {
 	MaxAttempts     []int32
 	Delays          []time.Duration
 	RunAt           []time.Time
+	Rings           []bool
 	Headers         []json.RawMessage
 	Payloads        []json.RawMessage
 }
@@ -282,6 +311,7 @@ type EnqueueJobsRow struct {
 	Position  int32
 	JobID     pgtype.UUID
 	Duplicate bool
+	Rung      bool
 }
 
 // EnqueueJobs adds a set of jobs in one statement, under the rules of EnqueueJob, and
@@ -289,7 +319,7 @@ type EnqueueJobsRow struct {
 // rows: some queue does not exist, and nothing was added. Keys are taken in key order, so
 // that two sets cannot deadlock; several sets in one transaction can, like any two updates.
 // seq follows the order of the set.
-// Index: queues_pkey, idempotency_keys_pkey. Locks: the rows of the keys.
+// Index: queues_pkey, idempotency_keys_pkey, wake_pkey. Locks: the rows of the keys.
 func (q *Queries) EnqueueJobs(ctx context.Context, db DBTX, arg EnqueueJobsParams) ([]EnqueueJobsRow, error) {
 	rows, err := db.Query(ctx, enqueueJobs,
 		arg.Kinds,
@@ -299,6 +329,7 @@ func (q *Queries) EnqueueJobs(ctx context.Context, db DBTX, arg EnqueueJobsParam
 		arg.MaxAttempts,
 		arg.Delays,
 		arg.RunAt,
+		arg.Rings,
 		arg.Headers,
 		arg.Payloads,
 	)
@@ -309,7 +340,12 @@ func (q *Queries) EnqueueJobs(ctx context.Context, db DBTX, arg EnqueueJobsParam
 	items := []EnqueueJobsRow{}
 	for rows.Next() {
 		var i EnqueueJobsRow
-		if err := rows.Scan(&i.Position, &i.JobID, &i.Duplicate); err != nil {
+		if err := rows.Scan(
+			&i.Position,
+			&i.JobID,
+			&i.Duplicate,
+			&i.Rung,
+		); err != nil {
 			return nil, fmt.Errorf("query EnqueueJobs: %w", err)
 		}
 		items = append(items, i)

@@ -15,7 +15,8 @@ SELECT
     meta.bucket_count,
     meta.epoch,
     meta.schema_version,
-    meta.oldest_binary
+    meta.oldest_binary,
+    pg_is_in_recovery() AS standby
 FROM holdfast.meta AS meta
 WHERE meta.singleton
 `
@@ -25,10 +26,12 @@ type GetMetaRow struct {
 	Epoch         int64
 	SchemaVersion int32
 	OldestBinary  int32
+	Standby       bool
 }
 
 // GetMeta reads the facts about this installation. Called by domain/meta.go before anything
-// else. No row, or no table: the schema was never migrated. Index: meta_pkey.
+// else. No row, or no table: the schema was never migrated. A standby answers too, and cannot
+// be worked on. Index: meta_pkey.
 func (q *Queries) GetMeta(ctx context.Context, db DBTX) (GetMetaRow, error) {
 	row := db.QueryRow(ctx, getMeta)
 	var i GetMetaRow
@@ -37,6 +40,7 @@ func (q *Queries) GetMeta(ctx context.Context, db DBTX) (GetMetaRow, error) {
 		&i.Epoch,
 		&i.SchemaVersion,
 		&i.OldestBinary,
+		&i.Standby,
 	)
 	if err != nil {
 		err = fmt.Errorf("query GetMeta: %w", err)

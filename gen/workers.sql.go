@@ -149,6 +149,66 @@ func (q *Queries) ListLiveWorkers(ctx context.Context, db DBTX, arg ListLiveWork
 	return items, nil
 }
 
+const listMembers = `-- name: ListMembers :many
+SELECT
+    queue.name,
+    queue.ordered,
+    queue.paused,
+    ARRAY(
+        SELECT worker.id
+        FROM holdfast.workers AS worker
+        WHERE worker.status = 'alive'
+            AND worker.last_seen_at > now() - $1::interval
+            AND queue.name = ANY(worker.queues)
+        ORDER BY worker.id
+    )::text[] AS worker_ids
+FROM holdfast.queues AS queue
+WHERE queue.name = ANY($2::text[])
+ORDER BY queue.name
+LIMIT cardinality($2::text[])
+`
+
+type ListMembersParams struct {
+	TTL    time.Duration
+	Queues []string
+}
+
+type ListMembersRow struct {
+	Name      string
+	Ordered   bool
+	Paused    bool
+	WorkerIds []string
+}
+
+// ListMembers tells how each of the queues stands and which live workers serve it: those that
+// are alive and were seen within the time to live. Called by domain/workers.go when a
+// worker's ring has to be looked at again. A queue that is missing does not exist.
+// Index: queues_pkey; the registry has a row a worker.
+func (q *Queries) ListMembers(ctx context.Context, db DBTX, arg ListMembersParams) ([]ListMembersRow, error) {
+	rows, err := db.Query(ctx, listMembers, arg.TTL, arg.Queues)
+	if err != nil {
+		return nil, fmt.Errorf("query ListMembers: %w", err)
+	}
+	defer rows.Close()
+	items := []ListMembersRow{}
+	for rows.Next() {
+		var i ListMembersRow
+		if err := rows.Scan(
+			&i.Name,
+			&i.Ordered,
+			&i.Paused,
+			&i.WorkerIds,
+		); err != nil {
+			return nil, fmt.Errorf("query ListMembers: %w", err)
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("query ListMembers: %w", err)
+	}
+	return items, nil
+}
+
 const markStaleWorkersDead = `-- name: MarkStaleWorkersDead :many
 WITH stale AS MATERIALIZED (
     SELECT worker.id

@@ -226,6 +226,8 @@ func makeUp(value reflect.Value) error {
 		value.SetString("default") // Also the name of a queue that exists.
 	case int32, int64:
 		value.SetInt(7)
+	case bool:
+		value.SetBool(true)
 	default:
 		return makeUpParts(value)
 	}

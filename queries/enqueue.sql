@@ -4,7 +4,8 @@
 -- read is answered without a write; a key that another transaction is just taking makes the
 -- statement wait for that transaction, and takes the key over if it rolls back. Under
 -- REPEATABLE READ such a race is a serialization failure (40001): retry the transaction.
--- Index: idempotency_keys_pkey. Locks: the key's row.
+-- Rings when a worker waits for this queue; the ring is heard when the transaction commits.
+-- Index: idempotency_keys_pkey, wake_pkey. Locks: the key's row.
 WITH item AS MATERIALIZED (
     SELECT
         holdfast.new_job_id(placed.bucket) AS id,
@@ -12,7 +13,8 @@ WITH item AS MATERIALIZED (
         queue.ordered,
         COALESCE(NULLIF(@max_attempts::integer, 0), queue.max_attempts) AS max_attempts,
         GREATEST(clock_timestamp() + @delay::interval, @run_at::timestamptz) AS available_at,
-        queue.dedupe_window
+        queue.dedupe_window,
+        queue.ring AND @ring::boolean AS ring
     FROM holdfast.queues AS queue
     CROSS JOIN LATERAL (
         SELECT holdfast.bucket_of(@partition_key::text, meta.bucket_count) AS bucket
@@ -87,8 +89,17 @@ inserted AS (
 )
 SELECT
     answer.job_id,
-    (answer.job_id <> answer.drawn_id)::boolean AS duplicate
-FROM answer;
+    (answer.job_id <> answer.drawn_id)::boolean AS duplicate,
+    -- Nobody is woken for a duplicate, nor for a job that an idle worker finds in time.
+    (CASE
+        WHEN item.ring
+            AND answer.job_id = item.id
+            AND item.available_at < clock_timestamp() + interval '2 seconds'
+            AND EXISTS (SELECT FROM holdfast.wake AS bell WHERE bell.queue = @queue::text)
+        THEN pg_notify('holdfast_wake', item.bucket || ' ' || @queue::text)
+    END IS NOT NULL)::boolean AS rung
+FROM answer
+CROSS JOIN item;
 
 -- name: EnqueueJobs :many
 -- EnqueueJobs adds a set of jobs in one statement, under the rules of EnqueueJob, and
@@ -96,7 +107,7 @@ FROM answer;
 -- rows: some queue does not exist, and nothing was added. Keys are taken in key order, so
 -- that two sets cannot deadlock; several sets in one transaction can, like any two updates.
 -- seq follows the order of the set.
--- Index: queues_pkey, idempotency_keys_pkey. Locks: the rows of the keys.
+-- Index: queues_pkey, idempotency_keys_pkey, wake_pkey. Locks: the rows of the keys.
 WITH given AS (
     SELECT
         generate_subscripts(@kinds::text[], 1) AS position,
@@ -107,6 +118,7 @@ WITH given AS (
         unnest(@max_attempts::integer[]) AS max_attempts,
         unnest(@delays::interval[]) AS delay,
         unnest(@run_at::timestamptz[]) AS run_at,
+        unnest(@rings::boolean[]) AS ring,
         unnest(@headers::jsonb[]) AS headers,
         unnest(@payloads::jsonb[]) AS payload
 ),
@@ -123,6 +135,7 @@ item AS MATERIALIZED (
         COALESCE(NULLIF(given.max_attempts, 0), queue.max_attempts) AS max_attempts,
         GREATEST(clock_timestamp() + given.delay, given.run_at) AS available_at,
         queue.dedupe_window,
+        queue.ring AND given.ring AS ring,
         NULLIF(given.headers, 'null'::jsonb) AS headers,
         given.payload
     FROM given
@@ -209,11 +222,23 @@ inserted AS (
     JOIN answer ON answer.position = item.position AND answer.job_id = item.id
     ORDER BY item.position
     RETURNING id
+),
+rung AS MATERIALIZED (
+    -- One ring a queue: for its bucket, or for all (-1) when its jobs are in several.
+    SELECT pg_notify('holdfast_wake', CASE WHEN min(item.bucket) = max(item.bucket) THEN min(item.bucket) ELSE -1 END || ' ' || item.queue)
+    FROM item
+    JOIN answer ON answer.position = item.position AND answer.job_id = item.id
+    WHERE item.ring
+        AND item.available_at < clock_timestamp() + interval '2 seconds'
+        AND EXISTS (SELECT FROM holdfast.wake AS bell WHERE bell.queue = item.queue)
+    GROUP BY item.queue
+    ORDER BY item.queue
 )
 SELECT
     answer.position::integer AS position,
     answer.job_id,
-    (answer.job_id <> answer.drawn_id)::boolean AS duplicate
+    (answer.job_id <> answer.drawn_id)::boolean AS duplicate,
+    ((SELECT count(*) FROM rung) > 0)::boolean AS rung
 FROM answer
 ORDER BY answer.position;
 

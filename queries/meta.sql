@@ -1,11 +1,13 @@
 -- name: GetMeta :one
 -- GetMeta reads the facts about this installation. Called by domain/meta.go before anything
--- else. No row, or no table: the schema was never migrated. Index: meta_pkey.
+-- else. No row, or no table: the schema was never migrated. A standby answers too, and cannot
+-- be worked on. Index: meta_pkey.
 SELECT
     meta.bucket_count,
     meta.epoch,
     meta.schema_version,
-    meta.oldest_binary
+    meta.oldest_binary,
+    pg_is_in_recovery() AS standby
 FROM holdfast.meta AS meta
 WHERE meta.singleton;
 

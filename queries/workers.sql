@@ -34,6 +34,28 @@ WHERE worker.status = 'alive'
 ORDER BY worker.id
 LIMIT @max_rows::integer;
 
+-- name: ListMembers :many
+-- ListMembers tells how each of the queues stands and which live workers serve it: those that
+-- are alive and were seen within the time to live. Called by domain/workers.go when a
+-- worker's ring has to be looked at again. A queue that is missing does not exist.
+-- Index: queues_pkey; the registry has a row a worker.
+SELECT
+    queue.name,
+    queue.ordered,
+    queue.paused,
+    ARRAY(
+        SELECT worker.id
+        FROM holdfast.workers AS worker
+        WHERE worker.status = 'alive'
+            AND worker.last_seen_at > now() - @ttl::interval
+            AND queue.name = ANY(worker.queues)
+        ORDER BY worker.id
+    )::text[] AS worker_ids
+FROM holdfast.queues AS queue
+WHERE queue.name = ANY(@queues::text[])
+ORDER BY queue.name
+LIMIT cardinality(@queues::text[]);
+
 -- name: MarkStaleWorkersDead :many
 -- MarkStaleWorkersDead marks workers dead that were not seen for the time to live and tells
 -- which. It takes no job from them: a lease ends by its own deadline only. Called by

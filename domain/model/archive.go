@@ -25,6 +25,7 @@ func (q *Queue) KeepHouse(ctx context.Context, rules domain.HouseRules) (domain.
 	var report domain.HouseReport
 	report.WorkersDied = q.buryWorkers(rules.WorkerTTL)
 	report.WorkersForgotten = q.forgetWorkers(rules.DeadWorkersFor)
+	report.BellsDisarmed = q.disarmDead()
 	report.DaysCreated = q.createArchiveDays(rules.ArchiveAhead)
 	report.DaysDropped = q.dropArchiveDays()
 	report.JobsArchived = q.archiveCompleted()

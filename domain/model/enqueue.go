@@ -25,6 +25,7 @@ type NewJob struct {
 	RunAt          time.Time       // Holds the job back until then.
 	Delay          time.Duration   // Holds the job back for so long.
 	MaxAttempts    int             // Default: the queue's.
+	NoRing         bool            // Wakes nobody.
 	Headers        json.RawMessage // Default: none.
 	Payload        json.RawMessage // Default: null.
 }
@@ -92,6 +93,9 @@ func (q *Queue) enqueue(job NewJob) (domain.EnqueueResult, error) {
 	record.Seq = q.seq
 	q.inbox[record.ID] = record
 	q.wait(record)
+	if !job.NoRing {
+		q.ring(record)
+	}
 	return domain.EnqueueResult{ID: record.ID, State: domain.StatusPending}, nil
 }
 

@@ -17,6 +17,7 @@ type QueueSettings struct {
 	KeepFor      time.Duration        // In mode keep: how long a completed job stays in the inbox.
 	RetainFor    time.Duration        // How long a completed job can be found at least.
 	DedupeWindow time.Duration        // How long an idempotency key stays taken once its job may run.
+	Ring         bool                 // An enqueue may wake a worker.
 }
 
 // DefaultQueueSettings are those of a queue that came to be by its first enqueue.
@@ -27,6 +28,7 @@ func DefaultQueueSettings() QueueSettings {
 		KeepFor:      24 * time.Hour,
 		RetainFor:    7 * 24 * time.Hour,
 		DedupeWindow: 7 * 24 * time.Hour,
+		Ring:         true,
 	}
 }
 

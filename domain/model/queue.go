@@ -49,6 +49,10 @@ type Queue struct {
 	workers    map[string]*member
 	marks      map[markKey]mark
 	fences     map[string]fence
+	armed      map[bell]bool
+	listeners  []chan domain.Ring
+
+	election sync.Mutex // Held by whoever keeps house.
 }
 
 // New returns an empty installation. It has the default queue and a fortnight of archive
@@ -65,6 +69,7 @@ func New(settings Settings) *Queue {
 		workers:  map[string]*member{},
 		marks:    map[markKey]mark{},
 		fences:   map[string]fence{},
+		armed:    map[bell]bool{},
 	}
 	q.createArchiveDays(14)
 	return q

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -75,6 +76,28 @@ func (q *Queue) LiveWorkers(ctx context.Context, queue string, ttl time.Duration
 		}
 	}
 	return live, nil
+}
+
+// Members tells how each of the queues stands and which workers serve it: those that are
+// alive and were seen within the time to live.
+func (q *Queue) Members(ctx context.Context, queues []string, ttl time.Duration) ([]domain.Membership, error) {
+	members := []domain.Membership{}
+	for _, queue := range slices.Sorted(slices.Values(queues)) {
+		live, err := q.LiveWorkers(ctx, queue, ttl, math.MaxInt)
+		if err != nil {
+			return nil, fmt.Errorf("list the workers of %d queues: %w", len(queues), err)
+		}
+		settings, exists := q.QueueSettings(queue)
+		if !exists {
+			continue
+		}
+		membership := domain.Membership{Queue: queue, Ordered: settings.Ordered, Paused: settings.Paused}
+		for _, worker := range live {
+			membership.Workers = append(membership.Workers, worker.ID)
+		}
+		members = append(members, membership)
+	}
+	return members, nil
 }
 
 func (q *Queue) workerIDs() []string {

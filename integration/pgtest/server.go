@@ -24,6 +24,8 @@ var parameters = map[string]string{
 	"synchronous_commit": "on",
 	"max_connections":    "300",
 	"max_wal_size":       "4GB",
+	// Zero, the default of Postgres, forbids two-phase commit.
+	"max_prepared_transactions": "20",
 }
 
 // server is where the databases of a test run are.

@@ -1,0 +1,155 @@
+package domain
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/holdfast-pg/holdfast/gen"
+)
+
+// probePatience is how long a probe may take to arrive.
+const probePatience = 2 * time.Second
+
+// listenCheck is how often a listener that hears nothing asks whether it is still connected.
+const listenCheck = 30 * time.Second
+
+// Ring says where a job has been enqueued. It is a hint: it may get lost, come late or twice.
+type Ring struct {
+	Queue  string
+	Bucket int // -1: several.
+}
+
+// Arm says that the worker wants to be woken by enqueues to the queues. An enqueue whose
+// transaction was open meanwhile did not see it, so the worker must look again soon.
+func (q *Queue) Arm(ctx context.Context, workerID string, queues []string) error {
+	if _, err := q.queries.ArmWake(ctx, q.work, gen.ArmWakeParams{WorkerID: workerID, Queues: queues}); err != nil {
+		return fmt.Errorf("ask to be woken: %w", explain(err))
+	}
+	return nil
+}
+
+// Disarm says that the worker need not be woken, because it looks for work all the time.
+func (q *Queue) Disarm(ctx context.Context, workerID string, queues []string) error {
+	if _, err := q.queries.DisarmWake(ctx, q.work, gen.DisarmWakeParams{WorkerID: workerID, Queues: queues}); err != nil {
+		return fmt.Errorf("ask not to be woken: %w", explain(err))
+	}
+	return nil
+}
+
+// NextDue tells how long it takes until the next job of the buckets is due; the horizon when
+// none is due within it. Jobs of ordered queues are not looked at.
+func (q *Queue) NextDue(ctx context.Context, queue string, buckets []int, horizon time.Duration) (time.Duration, error) {
+	wait, err := q.queries.NextDueJob(ctx, planned{q.work}, gen.NextDueJobParams{
+		Queue: queue, PartitionBuckets: int32s(buckets), Horizon: horizon,
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return horizon, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("look for the next job of queue %q: %w", queue, explain(err))
+	}
+	return max(wait, 0), nil
+}
+
+// Listen passes rings on until the context ends or its connection is lost, which it returns
+// as an error. It calls ready once it knows that notifications arrive: a probe that was sent
+// the way that enqueues go has come back. ErrNoNotifications: it has not.
+func (q *Queue) Listen(ctx context.Context, ready func(), hear func(Ring)) error {
+	conn, err := pgx.ConnectConfig(ctx, q.listen)
+	if err != nil {
+		return fmt.Errorf("connect to listen: %w", explain(err))
+	}
+	defer func() {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = conn.Close(closing)
+	}()
+	if err := q.queries.SubscribeToRings(ctx, conn); err != nil {
+		return fmt.Errorf("listen: %w", explain(err))
+	}
+	if err := q.queries.SubscribeToProbes(ctx, conn); err != nil {
+		return fmt.Errorf("listen: %w", explain(err))
+	}
+	if err := q.probe(ctx, conn); err != nil {
+		return err
+	}
+	ready()
+	for {
+		notification, err := awaitNotification(ctx, conn)
+		if err != nil {
+			return fmt.Errorf("listen: %w", err)
+		}
+		if ring, ok := parseRing(notification); ok {
+			hear(ring)
+		}
+	}
+}
+
+// probe sends a nonce and waits for it.
+func (q *Queue) probe(ctx context.Context, conn *pgx.Conn) error {
+	nonce := rand.Text()
+	if err := q.queries.SendProbe(ctx, q.work, nonce); err != nil {
+		return fmt.Errorf("send a probe: %w", explain(err))
+	}
+	patient, cancel := context.WithTimeout(ctx, probePatience)
+	defer cancel()
+	for {
+		notification, err := conn.WaitForNotification(patient)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case patient.Err() != nil:
+			return ErrNoNotifications
+		case err != nil:
+			return fmt.Errorf("wait for the probe: %w", err)
+		case notification.Payload == nonce:
+			return nil
+		}
+	}
+}
+
+// awaitNotification waits for the next notification. Now and then it asks whether the
+// connection still stands: a listener on a dead one would wait for ever.
+func awaitNotification(ctx context.Context, conn *pgx.Conn) (*pgconn.Notification, error) {
+	for {
+		waiting, cancel := context.WithTimeout(ctx, listenCheck)
+		notification, err := conn.WaitForNotification(waiting)
+		quiet := waiting.Err() != nil && ctx.Err() == nil
+		cancel()
+		if err == nil || !quiet || conn.IsClosed() {
+			return notification, err
+		}
+		asking, cancel := context.WithTimeout(ctx, probePatience)
+		err = conn.Ping(asking)
+		cancel()
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// parseRing reads "bucket queue", as an enqueue writes it.
+func parseRing(notification *pgconn.Notification) (ring Ring, ok bool) {
+	bucket, queue, found := strings.Cut(notification.Payload, " ")
+	number, err := strconv.Atoi(bucket)
+	if notification.Channel != "holdfast_wake" || !found || err != nil {
+		return Ring{}, false
+	}
+	return Ring{Queue: queue, Bucket: number}, true
+}
+
+func int32s(numbers []int) []int32 {
+	converted := make([]int32, len(numbers))
+	for i, number := range numbers {
+		converted[i] = int32(number)
+	}
+	return converted
+}
