@@ -31,6 +31,8 @@ type (
 	EnqueueResult = domain.EnqueueResult
 	// NewJob is one job of a set.
 	NewJob = domain.NewJob
+	// Shards are the partition keys into which a hot one was split.
+	Shards = domain.Shards
 	// JobID identifies a job.
 	JobID = domain.JobID
 	// Status is where a job is in its life.
@@ -77,6 +79,9 @@ func OnQueue(name string) EnqueueOption { return domain.OnQueue(name) }
 
 // Key names what the job belongs to, such as order:9182.
 func Key(partitionKey string) EnqueueOption { return domain.Key(partitionKey) }
+
+// Shard splits a hot partition key into n keys; jobs of different shards have no order.
+func Shard(key string, n int) *Shards { return domain.Shard(key, n) }
 
 // Once makes every enqueue under the idempotency key the same job, for the dedupe window.
 func Once(idempotencyKey string) EnqueueOption { return domain.Once(idempotencyKey) }
