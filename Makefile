@@ -8,11 +8,13 @@ RACE ?= $(if $(shell command -v cc || command -v gcc || command -v clang),1)
 # -count=1, because the result depends on a server of which go's test cache does not know.
 GO_TEST := $(if $(RACE),CGO_ENABLED=1 go test -race,CGO_ENABLED=0 go test) -count=1
 
-# PG=14 … PG=18 runs the tests on a private server of that version; T= selects tests by name.
+# PG=14 … PG=18 runs the tests on a private server of that version; T= selects tests by name;
+# POOLER= is a PgBouncer to run the promises through.
 PG ?=
 T ?=
+POOLER ?=
 
-.PHONY: help demo test build generate verify lint fmt
+.PHONY: help demo test promises build generate verify lint fmt
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -22,6 +24,9 @@ demo: build ## watch durable work survive two crashes
 
 test: ## run every test on a real Postgres (PG=14…18 picks its version, T= picks tests)
 	@$(if $(PG),HOLDFAST_TEST_POSTGRES_VERSION=$(PG)) $(GO_TEST) $(if $(T),-run '$(T)') ./...
+
+promises: ## run the tests of the promises and of the worker (POOLER=pgbouncer runs them through it)
+	@$(if $(PG),HOLDFAST_TEST_POSTGRES_VERSION=$(PG)) $(if $(POOLER),HOLDFAST_TEST_POOLER=$(POOLER)) $(GO_TEST) -run "$$(tools/promises)" ./integration
 
 build: ## build bin/holdfast
 	@CGO_ENABLED=0 go build -o bin/holdfast ./cmd/holdfast

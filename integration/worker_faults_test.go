@@ -154,6 +154,7 @@ func TestWorker_GoesOnWhenItsBackendsAreTerminated(t *testing.T) {
 	database := pgtest.New(t)
 	config := database.Pool.Config()
 	config.ConnConfig.RuntimeParams["application_name"] = "victim"
+	database = database.Direct(t) // A pooler's backend may be the victim's one moment and the test's the next.
 	pool, err := pgxpool.NewWithConfig(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)

@@ -20,9 +20,11 @@ const connections = 16
 
 // Database is the database of one test.
 type Database struct {
-	URL  string
-	Pool *pgxpool.Pool
+	URL       string // Through the pooler, if there is one.
+	DirectURL string // Never through a pooler.
+	Pool      *pgxpool.Pool
 
+	direct *pgx.ConnConfig
 	counts *counts
 }
 
@@ -65,7 +67,14 @@ func create(tb testing.TB, template string) *Database {
 	if err != nil {
 		tb.Fatalf("pgtest: %v", err)
 	}
-	database := &Database{URL: address, counts: &counts{}}
+	database := &Database{URL: address, DirectURL: address, counts: &counts{}}
+	if current.pooler != nil {
+		database.URL = current.pooler.databaseURL(name)
+	}
+	if database.direct, err = pgx.ParseConfig(database.DirectURL); err != nil {
+		tb.Fatalf("pgtest: %v", err)
+	}
+	database.direct.Tracer = database.counts
 	database.Pool = database.open(tb)
 	return database
 }
@@ -86,13 +95,23 @@ func (d *Database) open(tb testing.TB) *pgxpool.Pool {
 	return pool
 }
 
-// Config returns settings for connections of the test's own, such as db.Migrate wants.
+// Config returns settings for connections of the test's own, such as db.Migrate wants. They
+// never lead through a pooler.
 func (d *Database) Config() *pgx.ConnConfig {
-	return d.Pool.Config().ConnConfig
+	return d.direct.Copy()
 }
 
-// Conn opens a connection of its own, for a test that needs a session; closed when the test
-// ends.
+// Direct returns the same database past the pooler, for a test that must know which session it
+// has, or whose sessions come to harm. Without a pooler it is no different.
+func (d *Database) Direct(tb testing.TB) *Database {
+	tb.Helper()
+	direct := &Database{URL: d.DirectURL, DirectURL: d.DirectURL, direct: d.direct, counts: d.counts}
+	direct.Pool = direct.open(tb)
+	return direct
+}
+
+// Conn opens a connection of its own, for a test that needs a session, and so never through a
+// pooler; closed when the test ends.
 func (d *Database) Conn(tb testing.TB) *pgx.Conn {
 	tb.Helper()
 	conn, err := pgx.ConnectConfig(tb.Context(), d.Config())
@@ -149,6 +168,9 @@ func (s *server) clone(template, name string) error {
 
 func (s *server) drop(tb testing.TB, name string) {
 	tb.Helper()
+	if s.pooler != nil {
+		s.pooler.forget(tb, name)
+	}
 	left := -1
 	ended := poll(5*time.Second, func() bool {
 		err := s.admin.QueryRow(context.Background(),

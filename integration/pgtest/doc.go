@@ -36,4 +36,18 @@
 //     container is tried then. Default: the one the machine has, else a download.
 //
 // Main prints which server it is and why. Without a server the run fails; it never skips.
+//
+// # The pooler
+//
+// HOLDFAST_TEST_POOLER names a program, PgBouncer 1.18 or later or a script that ends in exec
+// of one. Main runs it in transaction mode in front of the server, and a test's URL, Pool and
+// Queue lead through it: the tests of the promises hold there (make promises POOLER=…). From
+// PgBouncer 1.21 on the pool uses prepared statements, before that pgx's cached descriptions,
+// which the URL asks for.
+//
+// What needs a session goes past it: Config, Conn, DirectURL and Direct, and the making and
+// dropping of databases. Other tests of this tree, such as those of migrations and of the
+// command line, are not meant to run through it.
+//
+// Main prints the pooler's version, and at the end in how many databases it ran a transaction.
 package pgtest

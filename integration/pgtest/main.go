@@ -34,6 +34,9 @@ func Main(m *testing.M, checks ...func() error) int {
 	if code == 0 && !set("test.run") && !set("test.skip") {
 		code = runChecks(checks)
 	}
+	if current.pooler != nil {
+		fmt.Fprintf(os.Stderr, "pgtest: %d databases of tests were used through %s\n", current.pooler.served.Load(), current.pooler.version)
+	}
 	if err := current.stop(); err != nil {
 		fmt.Fprintln(os.Stderr, "pgtest:", err)
 		code = max(code, 1)

@@ -33,6 +33,7 @@ type server struct {
 	description string         // One line: which server, which version, and why this one.
 	url         string         // Of a database to connect to for creating others.
 	admin       *pgxpool.Pool  // Connected to url.
+	pooler      *pooler        // In front of the server, or nil.
 	run         string         // Part of the name of each database of this run.
 	end         []func() error // What stop does, last first.
 
@@ -46,6 +47,7 @@ type settings struct {
 	kind        string // "container", "embedded", or "" for whichever can be had.
 	image       string
 	version     string
+	pooler      string // The program that is put in front of the server; "" for none.
 }
 
 func settingsFromEnvironment() settings {
@@ -58,6 +60,7 @@ func settingsFromEnvironment() settings {
 		kind:        os.Getenv("HOLDFAST_TEST_POSTGRES"),
 		image:       image,
 		version:     os.Getenv("HOLDFAST_TEST_POSTGRES_VERSION"),
+		pooler:      os.Getenv("HOLDFAST_TEST_POOLER"),
 	}
 }
 
@@ -67,6 +70,9 @@ func start(ctx context.Context, s settings) (*server, error) {
 	why, err := started.launch(ctx, s)
 	if err == nil {
 		err = started.connect(ctx, why)
+	}
+	if err == nil && s.pooler != "" {
+		err = started.putPooler(ctx, s.pooler)
 	}
 	if err != nil {
 		return nil, errors.Join(err, started.stop())
@@ -130,6 +136,16 @@ func (s *server) connect(ctx context.Context, why string) error {
 	return nil
 }
 
+// putPooler puts a PgBouncer between the server and the pools of the tests.
+func (s *server) putPooler(ctx context.Context, program string) (err error) {
+	if s.pooler, err = startPooler(ctx, program, s.url); err != nil {
+		return err
+	}
+	s.end = append(s.end, s.pooler.stop)
+	s.description += ", " + s.pooler.description()
+	return nil
+}
+
 func (s *server) stop() error {
 	var failures []error
 	for i := len(s.end) - 1; i >= 0; i-- {
@@ -138,7 +154,7 @@ func (s *server) stop() error {
 	return errors.Join(failures...)
 }
 
-// databaseURL is the address of another database on the server.
+// databaseURL is the address of another database on the server, past the pooler.
 func (s *server) databaseURL(name string) (string, error) {
 	address, err := url.Parse(s.url)
 	if err != nil {

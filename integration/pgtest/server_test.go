@@ -17,6 +17,8 @@ func TestStart_RefusesWhatCannotBe(t *testing.T) {
 		{"an address without a scheme", settings{databaseURL: "host=127.0.0.1"}, "postgres://"},
 		{"an unknown version", settings{version: "9"}, "from 14 on"},
 		{"nobody at the address", settings{databaseURL: "postgres://holdfast@127.0.0.1:1/postgres"}, "HOLDFAST_TEST_DATABASE_URL"},
+		{"no such pooler", settings{databaseURL: current.url, pooler: "/no/such/pgbouncer"}, "HOLDFAST_TEST_POOLER=/no/such/pgbouncer"},
+		{"a pooler that fails", settings{databaseURL: current.url, pooler: "false"}, "it ended at once"},
 		{"no such image", settings{kind: "container", image: "holdfast/no-such-image:0"}, "HOLDFAST_TEST_POSTGRES=container"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
