@@ -9,6 +9,7 @@ package holdfast
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -47,6 +48,8 @@ type (
 	Handler = worker.Handler
 	// Config says how a worker works; its zero value is the documented default.
 	Config = worker.Config
+	// Affinity says which jobs are a worker's to claim.
+	Affinity = worker.Affinity
 	// Worker claims jobs and runs their handlers.
 	Worker = worker.Worker
 	// InvalidError says which argument was refused and why.
@@ -62,6 +65,7 @@ var (
 	ErrStopping     = domain.ErrStopping
 	ErrUnknownQueue = domain.ErrUnknownQueue
 	ErrNotMigrated  = domain.ErrNotMigrated
+	ErrStandby      = domain.ErrStandby
 )
 
 // Enqueue adds a job in the caller's transaction: it exists if and only if that commits.
@@ -92,11 +96,20 @@ func At(t time.Time) EnqueueOption { return domain.At(t) }
 // In holds the job back for the duration given.
 func In(d time.Duration) EnqueueOption { return domain.In(d) }
 
+// NoRing enqueues without waking a worker, for two-phase commit.
+func NoRing() EnqueueOption { return domain.NoRing() }
+
 // MaxAttempts says how many attempts the job has; default: the queue's.
 func MaxAttempts(n int) EnqueueOption { return domain.MaxAttempts(n) }
 
 // Headers adds facts that travel beside the payload.
 func Headers(headers map[string]string) EnqueueOption { return domain.Headers(headers) }
+
+// Which jobs are a worker's to claim.
+const (
+	AffinityRing = worker.AffinityRing
+	AffinityNone = worker.AffinityNone
+)
 
 // Handle returns the handler of the kind that T names.
 func Handle[T Args](run func(ctx context.Context, job Job[T]) error) Handler {
@@ -123,11 +136,24 @@ func Guard[T any](ctx context.Context, tx DBTX, resource string, job Job[T]) err
 	return domain.Guard(ctx, tx, resource, job.Claim)
 }
 
-// NewWorker returns a worker of the handlers. It opens four connections of its own, made
-// after the pool's settings, so that busy handlers cannot starve its renewals; the pool
-// itself stays the handlers'. Call Run.
+// minPool is how many connections the handlers' pool has at least. A handler that holds a
+// transaction on the only one, and asks for another, would wait for itself.
+const minPool = 2
+
+// NewWorker returns a worker of the handlers. It opens connections of its own, made after the
+// pool's settings, as many as Config.Connections says (6) and one to listen on, so that busy
+// handlers cannot starve its renewals; the pool itself stays the handlers'. Call Run.
+// Errors: a Config that does not validate, a pool of one connection, a DirectURL that cannot
+// be read, no handler, two handlers of one kind.
 func NewWorker(pool *pgxpool.Pool, config Config, handlers ...Handler) (*Worker, error) {
-	queue, err := domain.NewQueue(pool)
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	if most := pool.Config().MaxConns; most < minPool {
+		return nil, &InvalidError{Field: "pool_max_conns", Reason: fmt.Sprintf(
+			"is %d, %d at least: a handler that holds a transaction and asks the pool for another connection would wait for itself", most, minPool)}
+	}
+	queue, err := domain.NewQueue(pool, domain.Connections(config.Connections), domain.ListenOn(config.DirectURL))
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,8 @@ type ClaimRequest struct {
 	Quota    int           // At most so many jobs from each bucket.
 	Batch    int           // At most so many jobs in all.
 	Lease    time.Duration // How long the claims hold unless renewed.
+	Lanes    bool
+	DueFor   time.Duration
 }
 
 // Claim gives due jobs to the worker under a lease. Each claim has a fence token that is

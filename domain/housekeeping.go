@@ -12,7 +12,7 @@ import (
 // housekeeping does is harmless when two do it at once.
 func (q *Queue) Elect(ctx context.Context, work func(ctx context.Context)) (elected bool, err error) {
 	err = pgx.BeginFunc(ctx, q.work, func(tx pgx.Tx) error {
-		elected, err = q.queries.TryHousekeeping(ctx, tx)
+		elected, err = q.queries.TryHousekeeping(ctx, simple{tx})
 		if err == nil && elected {
 			work(ctx)
 		}
@@ -22,4 +22,16 @@ func (q *Queue) Elect(ctx context.Context, work func(ctx context.Context)) (elec
 		return elected, fmt.Errorf("elect a housekeeper: %w", explain(err))
 	}
 	return elected, nil
+}
+
+// simple is a DBTX that sends its statements by the simple protocol. In the extended one the
+// server keeps the snapshot of a transaction's latest statement until the next, and vacuum
+// would wait for it as long as the work takes.
+type simple struct {
+	pgx.Tx
+}
+
+// QueryRow runs a statement without arguments.
+func (s simple) QueryRow(ctx context.Context, sql string, _ ...any) pgx.Row {
+	return s.Tx.QueryRow(ctx, sql, pgx.QueryExecModeSimpleProtocol)
 }

@@ -103,7 +103,6 @@ func LiveWorkers(ctx context.Context, db DBTX, queue string, ttl time.Duration, 
 type Membership struct {
 	Queue   string
 	Ordered bool
-	Paused  bool
 	Workers []string // Ids of the live workers, ascending.
 }
 
@@ -116,7 +115,7 @@ func (q *Queue) Members(ctx context.Context, queues []string, ttl time.Duration)
 	}
 	members := make([]Membership, len(rows))
 	for i, row := range rows {
-		members[i] = Membership{Queue: row.Name, Ordered: row.Ordered, Paused: row.Paused, Workers: row.WorkerIds}
+		members[i] = Membership{Queue: row.Name, Ordered: row.Ordered, Workers: row.WorkerIds}
 	}
 	return members, nil
 }

@@ -153,7 +153,6 @@ const listMembers = `-- name: ListMembers :many
 SELECT
     queue.name,
     queue.ordered,
-    queue.paused,
     ARRAY(
         SELECT worker.id
         FROM holdfast.workers AS worker
@@ -176,7 +175,6 @@ type ListMembersParams struct {
 type ListMembersRow struct {
 	Name      string
 	Ordered   bool
-	Paused    bool
 	WorkerIds []string
 }
 
@@ -193,12 +191,7 @@ func (q *Queries) ListMembers(ctx context.Context, db DBTX, arg ListMembersParam
 	items := []ListMembersRow{}
 	for rows.Next() {
 		var i ListMembersRow
-		if err := rows.Scan(
-			&i.Name,
-			&i.Ordered,
-			&i.Paused,
-			&i.WorkerIds,
-		); err != nil {
+		if err := rows.Scan(&i.Name, &i.Ordered, &i.WorkerIds); err != nil {
 			return nil, fmt.Errorf("query ListMembers: %w", err)
 		}
 		items = append(items, i)

@@ -188,7 +188,7 @@ func TestExec_DrainDeadlineStopsTheProgramAndGivesTheJobBack(t *testing.T) {
 	wantNothingHeld(t, database)
 }
 
-func TestExec_SecondSignalEndsTheWorkerAtOnce(t *testing.T) {
+func TestExec_SecondSignalGivesTheJobBackAtOnce(t *testing.T) {
 	t.Parallel()
 	database := pgtest.New(t)
 	file := filepath.Join(t.TempDir(), "begun")
@@ -197,12 +197,14 @@ func TestExec_SecondSignalEndsTheWorkerAtOnce(t *testing.T) {
 	program := pidIn(t, file)
 	worker.signal(t, interrupt)
 	worker.says(t, "worker draining").signal(t, interrupt)
-	worker.ends(t, -1)
-	// Its lease keeps the job from others until it ends.
-	if job := find(t, database, id); job.Status != domain.StatusProcessing {
-		t.Errorf("%+v", job)
+	worker.says(t, "stopping at once").ends(t, 0)
+	if syscall.Kill(program, 0) == nil {
+		t.Error("the program runs on")
 	}
-	_ = syscall.Kill(program, syscall.SIGKILL) // Gone already on Linux.
+	if job := find(t, database, id); job.Status != domain.StatusPending || job.Attempts != 0 {
+		t.Errorf("want the job pending with its attempt given back: %+v", job)
+	}
+	wantNothingHeld(t, database)
 }
 
 func pidIn(t *testing.T, file string) int {

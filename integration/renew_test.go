@@ -1,8 +1,11 @@
 package integration
 
 import (
+	"context"
 	"testing"
+	"time"
 
+	"github.com/holdfast-pg/holdfast"
 	"github.com/holdfast-pg/holdfast/domain"
 	"github.com/holdfast-pg/holdfast/integration/pgtest"
 )
@@ -45,4 +48,42 @@ func TestFenced_OnlyTheCurrentClaimIsRenewed(t *testing.T) {
 	if held, err := queue.Renew(t.Context(), "w2", lease, claims); err != nil || len(held) != 0 {
 		t.Fatalf("another worker renewed %v (error %v)", held, err)
 	}
+}
+
+// A renewal writes no index: it is a heap-only update, because a tenth of the leases at a
+// time finds room on its pages.
+func TestRenew_LeasesOfLongJobsAreHeapOnlyUpdates(t *testing.T) {
+	t.Parallel()
+	database := pgtest.New(t)
+	const jobs = 1000
+	enqueueNotes(t, database, jobs)
+	config := quick()
+	config.Concurrency, config.ClaimBatch = jobs, jobs
+	config.RenewEvery = time.Second
+	finish := make(chan struct{})
+	startWorker(t, database, database.Pool, "w", config, holdfast.Handle(func(ctx context.Context, _ holdfast.Job[note]) error {
+		select {
+		case <-finish:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}))
+	pgtest.Eventually(t, patience, "every job is held", func() bool {
+		return pgtest.Value[int](t, database, "SELECT count(*) FROM holdfast.inbox WHERE status = 'processing'") == jobs
+	})
+	updates := func(sort string) int {
+		return pgtest.Value[int](t, database, "SELECT coalesce(pg_stat_get_tuples_"+sort+"('holdfast.inbox'::regclass), 0)")
+	}
+	// A session reports what it did about a second later. The claims are no heap-only updates.
+	pgtest.Eventually(t, patience, "the claims are counted", func() bool { return updates("updated")-updates("hot_updated") >= jobs })
+	all, hot := updates("updated"), updates("hot_updated")
+	pgtest.Eventually(t, patience, "each lease has been renewed three times", func() bool { return updates("updated") >= all+3*jobs })
+	ratio := float64(updates("hot_updated")-hot) / float64(updates("updated")-all)
+	t.Logf("%.1f %% of %d renewals were heap-only", 100*ratio, updates("updated")-all)
+	if ratio < 0.9 {
+		t.Errorf("%.1f %% of the renewals were heap-only, want 90", 100*ratio)
+	}
+	close(finish)
+	untilCompleted(t, database, jobs)
 }

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -25,7 +26,12 @@ func newEar(t *testing.T, queue *domain.Queue) *ear {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- queue.Listen(ctx, func() { close(ready) }, heard.hear) }()
-	t.Cleanup(func() { cancel(); <-ended })
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
 	select {
 	case <-ready:
 	case err := <-ended:
@@ -78,6 +84,7 @@ func TestWake_NoRingWithoutANeed(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(t *testing.T, database *pgtest.Database, queue *domain.Queue) []domain.EnqueueOption{
 		"nobody is armed": func(t *testing.T, _ *pgtest.Database, queue *domain.Queue) []domain.EnqueueOption {
+			t.Helper()
 			if err := queue.Disarm(t.Context(), "w1", []string{"default"}); err != nil {
 				t.Fatal(err)
 			}
@@ -90,6 +97,7 @@ func TestWake_NoRingWithoutANeed(t *testing.T) {
 			return []domain.EnqueueOption{domain.NoRing()}
 		},
 		"the queue wants no ring": func(t *testing.T, database *pgtest.Database, _ *domain.Queue) []domain.EnqueueOption {
+			t.Helper()
 			database.Exec(t, "UPDATE holdfast.queues SET ring = false")
 			return nil
 		},
@@ -97,6 +105,7 @@ func TestWake_NoRingWithoutANeed(t *testing.T) {
 			return []domain.EnqueueOption{domain.In(time.Minute)}
 		},
 		"the job is there already": func(t *testing.T, database *pgtest.Database, queue *domain.Queue) []domain.EnqueueOption {
+			t.Helper()
 			if err := queue.Disarm(t.Context(), "w1", []string{"default"}); err != nil {
 				t.Fatal(err)
 			}

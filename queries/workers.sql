@@ -42,7 +42,6 @@ LIMIT @max_rows::integer;
 SELECT
     queue.name,
     queue.ordered,
-    queue.paused,
     ARRAY(
         SELECT worker.id
         FROM holdfast.workers AS worker

@@ -46,7 +46,7 @@ func TestClaim_EmptyQueueIsAskedLessAndLessOften(t *testing.T) {
 		w.config.Random = func() float64 { return 0 }
 		w.start(returning(nil))
 		w.advance(10 * time.Second)
-		wantWaits(t, w.calls("Claim"), 75, 150, 300, 600, 1200, 1500, 1500)
+		wantWaits(t, w.ownClaims(), 75, 150, 300, 600, 1200, 1500, 1500)
 	})
 }
 
@@ -57,7 +57,7 @@ func TestClaim_JitterAddsUpToAThird(t *testing.T) {
 		w.config.Random = func() float64 { return math.Nextafter(1, 0) }
 		w.start(returning(nil))
 		w.advance(15 * time.Second)
-		wantWaits(t, w.calls("Claim"), 100, 200, 400, 800, 1600, 2000, 2000)
+		wantWaits(t, w.ownClaims(), 100, 200, 400, 800, 1600, 2000, 2000)
 	})
 }
 
@@ -69,14 +69,14 @@ func TestClaim_WhereThereWasWorkTheNextClaimFollowsAtOnce(t *testing.T) {
 		w.config.Concurrency = 1
 		w.enqueueSome(3)
 		w.start(returning(nil))
-		wantWaits(t, w.calls("Claim"), 0, 0, 0)
+		wantWaits(t, w.ownClaims(), 0, 0, 0)
 		equal(t, "jobs completed", w.count(domain.StatusCompleted), 3)
 
 		w.advance(10 * time.Second)
 		w.enqueueSome(1)
-		before := len(w.calls("Claim"))
+		before := len(w.ownClaims())
 		w.advance(5 * time.Second)
-		wantWaits(t, w.calls("Claim")[before:], 0, 75, 150)
+		wantWaits(t, w.ownClaims()[before:], 0, 75, 150)
 	})
 }
 
@@ -89,7 +89,7 @@ func TestClaim_ErrorsBackOff(t *testing.T) {
 		w.spoil("Claim", fault{err: errCut, times: 7})
 		w.start(returning(nil))
 		w.advance(10 * time.Second)
-		wantWaits(t, w.calls("Claim"), 75, 150, 300, 600, 1200, 1500, 1500)
+		wantWaits(t, w.ownClaims(), 75, 150, 300, 600, 1200, 1500, 1500)
 		w.wantJob(id, domain.StatusCompleted, 1)
 		equal(t, "errors logged", w.log.count("level=ERROR", "cannot claim", errCut.Error()), 7)
 	})
@@ -105,7 +105,7 @@ func TestClaim_TakesNoMoreThanCanStart(t *testing.T) {
 		w.start(g.handler())
 		g.open(1, nil)
 		var batches []int
-		for _, c := range w.calls("Claim") {
+		for _, c := range w.ownClaims() {
 			batches = append(batches, c.request.Batch)
 			equal(t, "lease", c.request.Lease, lease)
 		}
@@ -124,7 +124,7 @@ func TestClaim_NoBucketIsAlwaysFirst(t *testing.T) {
 		w.start(returning(nil))
 		w.advance(time.Minute)
 		firsts := map[int]bool{}
-		for _, c := range w.calls("Claim") {
+		for _, c := range w.ownClaims() {
 			firsts[c.request.Buckets[0]] = true
 			probed := slices.Sorted(slices.Values(c.request.Buckets))
 			if len(probed) != buckets || len(slices.Compact(probed)) != buckets {
@@ -132,7 +132,7 @@ func TestClaim_NoBucketIsAlwaysFirst(t *testing.T) {
 			}
 		}
 		if len(firsts) < buckets/2 {
-			t.Errorf("%d claims began at %d buckets", len(w.calls("Claim")), len(firsts))
+			t.Errorf("%d claims began at %d buckets", len(w.ownClaims()), len(firsts))
 		}
 	})
 }
@@ -191,7 +191,7 @@ func TestClaim_EveryQueueIsAskedBeforeAWait(t *testing.T) {
 		w.start(returning(nil))
 		w.advance(250 * time.Millisecond)
 		asked := map[time.Duration]string{}
-		for _, c := range w.calls("Claim") {
+		for _, c := range w.ownClaims() {
 			asked[c.at] += c.request.Queue
 		}
 		var rounds []string

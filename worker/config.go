@@ -13,6 +13,20 @@ import (
 	"github.com/holdfast-pg/holdfast/domain"
 )
 
+// Affinity says which jobs are a worker's to claim. Either way no promise depends on it.
+type Affinity string
+
+// The sorts of affinity.
+const (
+	// AffinityRing gives each bucket, and with it each partition key, to one of the live
+	// workers of a queue: related jobs meet in one process, and workers do not compete for
+	// rows. A job that nobody has claimed for 2 s is anybody's.
+	AffinityRing Affinity = "ring"
+
+	// AffinityNone lets any worker claim any job, which spreads few long jobs best.
+	AffinityNone Affinity = "none"
+)
+
 // Config says how a worker works. The zero value of every field is the default named here.
 type Config struct {
 	// Queues are the queues to serve, in turns. Default: "default".
@@ -25,6 +39,19 @@ type Config struct {
 	// ClaimBatch is the most jobs that one claim takes; it never takes more than there are
 	// free slots. Default: 25.
 	ClaimBatch int
+
+	// Affinity says which jobs are the worker's to claim. Default: AffinityRing.
+	Affinity Affinity
+
+	// RingCache is how long the worker goes by what it knows of the other workers, and so how
+	// long it takes to notice that one came, left or died. Default: 8 s, or WorkerTTL if that is
+	// less, which is also the most.
+	RingCache time.Duration
+
+	// Buckets is how many buckets the installation is expected to have; the worker refuses to
+	// start when it has another number. 360 to 1,024 suit most, ten times the workers at
+	// least. Default: as many as it has (1,024 unless it was made with another number).
+	Buckets int
 
 	// Lease is how long a claim holds unless it is renewed, and so the longest that a dead
 	// worker keeps its jobs. Default: 90 s; at least 3 times the p99 of short handlers.
@@ -58,6 +85,24 @@ type Config struct {
 	// Default: 1.5 s.
 	IdlePoll time.Duration
 
+	// PollOnly keeps the worker from listening for new jobs; it finds them by polling.
+	// Default: it listens, and polls if notifications do not arrive.
+	PollOnly bool
+
+	// DirectURL is the database's address for listening, when the pool goes through a pooler
+	// in transaction mode, which passes no notification on. Used by holdfast.NewWorker.
+	// Default: the pool's own.
+	DirectURL string
+
+	// Connections is how many connections the worker opens for itself at most, besides the
+	// one that listens: half of them for settlements, renewals and heartbeats alone. Used by
+	// holdfast.NewWorker. Default: 6; at least 4. Handlers use the pool.
+	Connections int
+
+	// PayloadWarning is the size in bytes from which a payload is worth a warning, once a
+	// kind: larger ones slow claims down. Default: 2,048.
+	PayloadWarning int
+
 	// DrainDeadline is how long a stopping worker lets handlers finish before it cancels
 	// them and gives their jobs back. Default: 25 s.
 	DrainDeadline time.Duration
@@ -87,14 +132,18 @@ func (c Config) WithDefaults() Config {
 	}
 	setDefault(&c.Concurrency, 8)
 	setDefault(&c.ClaimBatch, 25)
+	setDefault(&c.Affinity, AffinityRing)
 	setDefault(&c.Lease, 90*time.Second)
 	setDefault(&c.RenewEvery, c.Lease/3)
 	setDefault(&c.LeaseMargin, c.Lease/10)
 	setDefault(&c.Heartbeat, 10*time.Second)
 	setDefault(&c.WorkerTTL, 3*c.Heartbeat)
+	setDefault(&c.RingCache, min(8*time.Second, c.WorkerTTL))
 	setDefault(&c.Housekeeping, 30*time.Second)
 	setDefault(&c.ActivePoll, 75*time.Millisecond)
 	setDefault(&c.IdlePoll, 1500*time.Millisecond)
+	setDefault(&c.Connections, domain.DefaultConnections)
+	setDefault(&c.PayloadWarning, 2048)
 	setDefault(&c.DrainDeadline, 25*time.Second)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -135,6 +184,7 @@ func (c Config) Validate() error {
 	}{
 		{"Concurrency", c.Concurrency > 0, c.Concurrency},
 		{"ClaimBatch", c.ClaimBatch > 0, c.ClaimBatch},
+		{"RingCache", c.RingCache > 0, c.RingCache},
 		{"Lease", c.Lease > 0, c.Lease},
 		{"RenewEvery", c.RenewEvery > 0, c.RenewEvery},
 		{"LeaseMargin", c.LeaseMargin > 0, c.LeaseMargin},
@@ -143,6 +193,7 @@ func (c Config) Validate() error {
 		{"Housekeeping", c.Housekeeping > 0, c.Housekeeping},
 		{"ActivePoll", c.ActivePoll > 0, c.ActivePoll},
 		{"IdlePoll", c.IdlePoll > 0, c.IdlePoll},
+		{"PayloadWarning", c.PayloadWarning > 0, c.PayloadWarning},
 		{"DrainDeadline", c.DrainDeadline > 0, c.DrainDeadline},
 	} {
 		demand(setting.positive, "%s must be positive, it is %v", setting.name, setting.value)
@@ -150,6 +201,10 @@ func (c Config) Validate() error {
 	demand(c.RenewEvery <= c.Lease/3, "RenewEvery (%s) must be at most a third of Lease (%s): one renewal may get lost", c.RenewEvery, c.Lease)
 	demand(c.LeaseMargin < c.Lease-c.RenewEvery, "LeaseMargin (%s) must be less than Lease (%s) less RenewEvery (%s)", c.LeaseMargin, c.Lease, c.RenewEvery)
 	demand(c.WorkerTTL >= 3*c.Heartbeat, "WorkerTTL (%s) must be at least three times Heartbeat (%s)", c.WorkerTTL, c.Heartbeat)
+	demand(c.RingCache <= c.WorkerTTL, "RingCache (%s) must be at most WorkerTTL (%s): a dead worker's buckets would stay without an owner for longer", c.RingCache, c.WorkerTTL)
+	demand(c.Affinity == AffinityRing || c.Affinity == AffinityNone, "Affinity (%q) must be %q or %q", c.Affinity, AffinityRing, AffinityNone)
+	demand(c.Buckets >= 0, "Buckets (%d) must not be negative", c.Buckets)
+	demand(c.Connections >= domain.MinConnections, "Connections (%d) must be at least %d: two for settlements, renewals and heartbeats, which never wait for a claim, and two for claims and housekeeping", c.Connections, domain.MinConnections)
 	demand(c.ActivePoll <= c.IdlePoll, "ActivePoll (%s) must be at most IdlePoll (%s)", c.ActivePoll, c.IdlePoll)
 	if broken != nil {
 		return fmt.Errorf("worker configuration: %w", errors.Join(broken...))

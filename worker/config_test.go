@@ -83,6 +83,12 @@ func TestConfig_EveryBrokenRelationIsNamedWithItsValues(t *testing.T) {
 		{worker.Config{ActivePoll: -9 * time.Second}, []string{"ActivePoll must be positive", "-9s"}},
 		{worker.Config{IdlePoll: -10 * time.Second}, []string{"IdlePoll must be positive", "-10s"}},
 		{worker.Config{DrainDeadline: -11 * time.Second}, []string{"DrainDeadline must be positive", "-11s"}},
+		{worker.Config{RingCache: -12 * time.Second}, []string{"RingCache must be positive", "-12s"}},
+		{worker.Config{PayloadWarning: -13}, []string{"PayloadWarning must be positive", "-13"}},
+		{worker.Config{Buckets: -14}, []string{"Buckets (-14)", "negative"}},
+		{worker.Config{Affinity: "sticky"}, []string{`Affinity ("sticky")`, `"ring"`, `"none"`}},
+		{worker.Config{Connections: 1}, []string{"Connections (1)", "at least 4", "settlements, renewals and heartbeats", "claims and housekeeping"}},
+		{worker.Config{RingCache: 31 * time.Second}, []string{"RingCache (31s)", "WorkerTTL (30s)"}},
 		{worker.Config{Lease: 30 * time.Second, RenewEvery: 11 * time.Second}, []string{"RenewEvery (11s)", "a third of Lease (30s)"}},
 		{worker.Config{Lease: 30 * time.Second, LeaseMargin: 20 * time.Second}, []string{"LeaseMargin (20s)", "Lease (30s)", "RenewEvery (10s)"}},
 		{worker.Config{Heartbeat: 4 * time.Second, WorkerTTL: 11 * time.Second}, []string{"WorkerTTL (11s)", "three times Heartbeat (4s)"}},
@@ -118,6 +124,8 @@ func TestConfig_LimitsThemselvesAreAllowed(t *testing.T) {
 		{Lease: 30 * time.Second, RenewEvery: 10 * time.Second, LeaseMargin: 20*time.Second - 1},
 		{Heartbeat: 4 * time.Second, WorkerTTL: 12 * time.Second},
 		{ActivePoll: time.Second, IdlePoll: time.Second},
+		{RingCache: 30 * time.Second},
+		{Connections: 4},
 	} {
 		if err := config.Validate(); err != nil {
 			t.Error(err)

@@ -15,29 +15,55 @@ const (
 	lastWords = 5 * time.Second
 )
 
-// drain lets handlers finish until the deadline, cancels those that have not, gives up those
-// that ignore it, and waits until every result is recorded.
-func (s *session) drain(ctx context.Context, settled <-chan struct{}) {
+// drain leaves the ring, so that the others take over, lets handlers finish until the
+// deadline, cancels those that have not, gives up those that ignore it, and waits until every
+// result is recorded.
+func (s *session) drain(ctx context.Context, claimed, settled <-chan struct{}) {
 	s.log.Info("worker draining", "in_flight", s.inFlight(), "deadline", s.DrainDeadline)
-	call, cancel := context.WithTimeout(ctx, lastWords)
-	defer cancel()
-	if err := s.queue.Drain(call, s.id); err != nil {
-		s.log.Warn("cannot leave the ring, draining all the same", "error", err)
-	}
-	returned := make(chan struct{})
-	go func() {
+	s.leaveRing(ctx)
+	returned := inBackground(func() {
+		<-claimed
 		s.running.Wait()
-		close(returned)
-	}()
-	if !s.await(returned, s.DrainDeadline) {
+	})
+	if !s.awaitUnlessHurried(returned, s.DrainDeadline) {
 		s.cancelHandlers()
 		if !s.await(returned, stopGrace) {
 			s.giveUpHandlers()
 		}
 	}
+	// A claim that still has no answer is given up; what it made goes back at the end.
+	s.await(claimed, lastWords)
 	s.results.close()
 	if !s.await(settled, lastWords) {
 		s.log.Error("results were not recorded in time; their jobs run again when their leases end", "jobs", s.inFlight())
+	}
+}
+
+// leaveRing tells the other workers that this one claims no more, and producers not to ring.
+func (s *session) leaveRing(ctx context.Context) {
+	call, cancel := context.WithTimeout(ctx, lastWords)
+	defer cancel()
+	err := s.queue.Drain(call, s.id)
+	if err == nil {
+		err = s.queue.Disarm(call, s.id, s.Queues)
+	}
+	if err != nil {
+		s.log.Warn("cannot leave the ring, draining all the same", "error", err)
+	}
+}
+
+// awaitUnlessHurried waits as await does, until somebody wants the worker to stop at once.
+func (s *session) awaitUnlessHurried(done <-chan struct{}, limit time.Duration) bool {
+	fired, stop := s.Clock.NewTimer(limit)
+	defer stop()
+	select {
+	case <-done:
+		return true
+	case <-fired:
+		return false
+	case <-s.stopNow:
+		s.log.Warn("stopping at once: handlers are cancelled", "in_flight", s.inFlight())
+		return false
 	}
 }
 

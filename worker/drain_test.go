@@ -246,3 +246,56 @@ func TestDrain_RunSaysSoWhenItCouldNotLeave(t *testing.T) {
 		})
 	}
 }
+
+func TestDrain_HurriedWorkerCancelsItsHandlersAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		id := w.enqueue(model.NewJob{})
+		g := newGate(t)
+		w.start(g.handler())
+		w.stop()
+		w.advance(time.Second)
+		w.wantWorking()
+		w.worker.StopNow()
+		w.worker.StopNow()
+		synctest.Wait()
+		wantCause(t, g, domain.ErrStopping)
+		w.wantReturned()
+		w.wantJob(id, domain.StatusPending, 0)
+		equal(t, "time that passed", w.elapsed(), time.Second)
+	})
+}
+
+func TestDrain_WorkerHurriedBeforeItStopsWorksOnUntilThen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		g := newGate(t)
+		w.start(g.handler())
+		w.worker.StopNow()
+		w.enqueue(model.NewJob{})
+		w.advance(5 * time.Second)
+		equal(t, "handlers started", len(g.jobs()), 1)
+		w.stop()
+		synctest.Wait()
+		w.wantReturned()
+	})
+}
+
+// The others must not wait for a claim that hangs before they take over the buckets.
+func TestDrain_LeavesTheRingThoughAClaimHangs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.spoil("Claim", fault{until: make(chan struct{}), times: always})
+		w.start(returning(nil))
+		w.stop()
+		synctest.Wait()
+		equal(t, "drains", len(w.calls("Drain")), 1)
+		equal(t, "bells disarmed", len(w.calls("Disarm")), 1)
+		<-time.After(6 * time.Second) // Of the bubble: the claim is broken off after five.
+		synctest.Wait()
+		w.wantReturned()
+	})
+}

@@ -15,12 +15,39 @@ const (
 	archiveAhead    = 14 // days
 )
 
-// housekeepingLoop reclaims ended leases and tidies up, never behind a handler.
+// electionsLost is after how many elections lost in a row a worker keeps house all the same:
+// any session can hold an advisory lock for ever.
+const electionsLost = 3
+
+// housekeepingLoop reclaims ended leases and tidies up, never behind a handler, unless
+// another worker is doing so.
 func (s *session) housekeepingLoop(ctx context.Context) {
+	lost := 0
 	s.every(ctx, s.Housekeeping, func(ctx context.Context) {
-		s.reclaim(ctx)
-		s.keepHouse(ctx)
+		bounded, cancel := context.WithTimeout(ctx, s.Lease)
+		defer cancel()
+		elected, err := s.queue.Elect(bounded, s.chores)
+		switch {
+		case elected:
+			lost = 0
+		case ctx.Err() != nil:
+			return
+		default:
+			lost++
+		}
+		if err != nil {
+			s.log.Error("the election of a housekeeper failed", "error", err)
+		}
+		if lost >= electionsLost {
+			s.log.Warn("keeping house without being elected: somebody has held the lock for long", "elections_lost", lost)
+			s.chores(bounded)
+		}
 	})
+}
+
+func (s *session) chores(ctx context.Context) {
+	s.reclaim(ctx)
+	s.keepHouse(ctx)
 }
 
 func (s *session) reclaim(ctx context.Context) {

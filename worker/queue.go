@@ -14,9 +14,15 @@ type Queue interface {
 	Open(ctx context.Context) (domain.Meta, error)
 	Join(ctx context.Context, worker domain.Registration) error
 	Beat(ctx context.Context, worker domain.Registration) (domain.WorkerStatus, error)
+	Members(ctx context.Context, queues []string, ttl time.Duration) ([]domain.Membership, error)
+	Listen(ctx context.Context, ready func(), hear func(domain.Ring)) error
+	Arm(ctx context.Context, workerID string, queues []string) error
+	Disarm(ctx context.Context, workerID string, queues []string) error
+	NextDue(ctx context.Context, queue string, buckets []int, horizon time.Duration) (time.Duration, error)
 	Claim(ctx context.Context, request domain.ClaimRequest) ([]domain.ClaimedJob, error)
 	Renew(ctx context.Context, workerID string, lease time.Duration, claims []domain.Claim) ([]domain.Claim, error)
 	Settle(ctx context.Context, workerID string, settlements []domain.Settlement) []domain.Settled
+	Elect(ctx context.Context, work func(ctx context.Context)) (elected bool, err error)
 	Reclaim(ctx context.Context) ([]domain.Reclaimed, error)
 	KeepHouse(ctx context.Context, rules domain.HouseRules) (domain.HouseReport, error)
 	Drain(ctx context.Context, workerID string) error

@@ -27,6 +27,9 @@ type queue struct {
 	seen   []call
 	faults map[string][]fault
 	closed int
+
+	// members changes what the worker sees of the others.
+	members func(seen []domain.Membership) []domain.Membership
 }
 
 // call is one use of the queue.
@@ -71,6 +74,11 @@ func (q *queue) calls(method string) []call {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	return slices.DeleteFunc(slices.Clone(q.seen), func(c call) bool { return c.method != method })
+}
+
+// ownClaims returns the claims of what is the worker's own, without those of strays.
+func (q *queue) ownClaims() []call {
+	return slices.DeleteFunc(q.calls("Claim"), func(c call) bool { return c.request.DueFor > 0 })
 }
 
 // note records a call and returns its fault, if one is planned.
@@ -146,6 +154,39 @@ func (q *queue) Claim(ctx context.Context, request domain.ClaimRequest) ([]domai
 	return send(ctx, q, call{method: "Claim", workerID: request.WorkerID, request: request}, func() ([]domain.ClaimedJob, error) {
 		return q.Queue.Claim(ctx, request)
 	})
+}
+
+func (q *queue) Members(ctx context.Context, queues []string, ttl time.Duration) ([]domain.Membership, error) {
+	return send(ctx, q, call{method: "Members"}, func() ([]domain.Membership, error) {
+		seen, err := q.Queue.Members(ctx, queues, ttl)
+		if q.members != nil {
+			seen = q.members(seen)
+		}
+		return seen, err
+	})
+}
+
+func (q *queue) Listen(ctx context.Context, ready func(), hear func(domain.Ring)) error {
+	_, err := send(ctx, q, call{method: "Listen"}, func() (any, error) { return nil, q.Queue.Listen(ctx, ready, hear) })
+	return err
+}
+
+func (q *queue) Arm(ctx context.Context, workerID string, queues []string) error {
+	_, err := send(ctx, q, call{method: "Arm", workerID: workerID}, func() (any, error) { return nil, q.Queue.Arm(ctx, workerID, queues) })
+	return err
+}
+
+func (q *queue) Disarm(ctx context.Context, workerID string, queues []string) error {
+	_, err := send(ctx, q, call{method: "Disarm", workerID: workerID}, func() (any, error) { return nil, q.Queue.Disarm(ctx, workerID, queues) })
+	return err
+}
+
+func (q *queue) NextDue(ctx context.Context, queue string, buckets []int, horizon time.Duration) (time.Duration, error) {
+	return send(ctx, q, call{method: "NextDue"}, func() (time.Duration, error) { return q.Queue.NextDue(ctx, queue, buckets, horizon) })
+}
+
+func (q *queue) Elect(ctx context.Context, work func(ctx context.Context)) (bool, error) {
+	return send(ctx, q, call{method: "Elect"}, func() (bool, error) { return q.Queue.Elect(ctx, work) })
 }
 
 func (q *queue) Renew(ctx context.Context, workerID string, lease time.Duration, claims []domain.Claim) ([]domain.Claim, error) {

@@ -22,10 +22,13 @@ func (s *session) renewalTurn() time.Duration {
 	return s.RenewEvery / renewalTurns
 }
 
-// firstRenewal is due at a random phase of the job's own, which it keeps. It is one turn short
-// of the interval at most, because so much may pass until a turn comes.
+// firstRenewal is due in a turn of the job's own, which it keeps: jobs that were claimed one
+// after the other, and so lie beside each other on their pages, take turns. Until the turn
+// comes, an interval passes at most.
 func (s *session) firstRenewal() time.Time {
-	return s.Clock.Now().Add(time.Duration(s.Random() * float64(s.RenewEvery-s.renewalTurn())))
+	phase := s.phase
+	s.phase = (phase + 1) % renewalTurns
+	return s.Clock.Now().Add(time.Duration(phase) * s.renewalTurn())
 }
 
 func (s *session) renew(ctx context.Context) {
@@ -49,7 +52,7 @@ func (s *session) dueForRenewal(now time.Time) []domain.Claim {
 	defer s.mutex.Unlock()
 	var due []domain.Claim
 	for claim, r := range s.held {
-		if !r.renewAt.After(now) && !r.settling && !r.lost {
+		if r.renewAt.Before(now) && !r.settling && !r.lost {
 			due = append(due, claim)
 		}
 	}
@@ -71,7 +74,7 @@ func (s *session) noteRenewed(due, held []domain.Claim, sent time.Time) {
 			// It was settled meanwhile, or is about to be; the settlement's answer counts.
 		case renewed[claim]:
 			r.deadline = sent.Add(s.Lease - s.LeaseMargin)
-			for !r.renewAt.After(sent) {
+			for r.renewAt.Before(sent) {
 				r.renewAt = r.renewAt.Add(s.RenewEvery)
 			}
 		default:

@@ -177,8 +177,8 @@ func TestRenew_ErrorIsTriedAgainAtTheNextTurn(t *testing.T) {
 		w.start(g.handler())
 		w.spoil("Renew", fault{err: errCut, times: 2})
 		w.advance(2 * renewEvery)
-		// Its phase lies before the fifth turn of ten.
-		want := []time.Duration{5 * turnEvery, 6 * turnEvery, 7 * turnEvery, renewEvery + 5*turnEvery}
+		// Its turn is the sixth of ten.
+		want := []time.Duration{6 * turnEvery, 7 * turnEvery, 8 * turnEvery, renewEvery + 6*turnEvery}
 		if got := renewals(w.calls("Renew"))[id]; !slices.Equal(got, want) {
 			t.Errorf("renewals at %v, want %v", got, want)
 		}

@@ -22,7 +22,7 @@ type run struct {
 	log    *slog.Logger
 
 	// Guarded by session.mutex.
-	renewAt  time.Time // The first renewal from then on renews it.
+	renewAt  time.Time // The first turn after it renews it.
 	deadline time.Time // The worker gives the job up then, unless a renewal gets through.
 	ended    bool      // The handler returned, or was given up.
 	settling bool      // A settlement is under way; a renewal would wait for it.

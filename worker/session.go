@@ -13,36 +13,47 @@ import (
 type session struct {
 	Config
 
-	id           string
-	registration domain.Registration
-	queue        Queue
-	handlers     map[string]Handler
-	buckets      []int
-	log          *slog.Logger
+	id          string
+	queues      []string
+	queue       Queue
+	handlers    map[string]Handler
+	bucketCount int
+	members     *membership
+	bell        *bell
+	stopNow     <-chan struct{}
+	log         *slog.Logger
 
 	slots   chan struct{} // Holds one token for each handler that could start now.
 	running sync.WaitGroup
 	results *results
 
-	mutex sync.Mutex
-	held  map[domain.Claim]*run
+	claimTimes  recent // Of claim statements.
+	waitTimes   recent // Of jobs, from due to claimed.
+	handleTimes recent // Of handlers.
+
+	mutex   sync.Mutex
+	held    map[domain.Claim]*run
+	heavies map[string]bool // Kinds whose payloads were warned about.
+	phase   int             // The turn in which the latest job is renewed; the claim loop's.
 }
 
 func newSession(w *Worker, registration domain.Registration, meta domain.Meta) *session {
 	s := &session{
-		Config:       w.config,
-		id:           registration.ID,
-		registration: registration,
-		queue:        w.queue,
-		handlers:     w.handlers,
-		buckets:      make([]int, meta.BucketCount),
-		log:          w.config.Logger.With("worker_id", registration.ID),
-		slots:        make(chan struct{}, w.config.Concurrency),
-		results:      newResults(w.config.Concurrency),
-		held:         map[domain.Claim]*run{},
-	}
-	for i := range s.buckets {
-		s.buckets[i] = i
+		Config:      w.config,
+		id:          registration.ID,
+		queues:      registration.Queues,
+		queue:       w.queue,
+		handlers:    w.handlers,
+		bucketCount: meta.BucketCount,
+		members:     newMembership(),
+		bell:        newBell(),
+		stopNow:     w.stopNow,
+		log:         w.config.Logger.With("worker_id", registration.ID),
+		slots:       make(chan struct{}, w.config.Concurrency),
+		results:     newResults(w.config.Concurrency),
+		held:        map[domain.Claim]*run{},
+		heavies:     map[string]bool{},
+		phase:       int(w.config.Random() * renewalTurns),
 	}
 	for range w.config.Concurrency {
 		s.slots <- struct{}{}
@@ -53,7 +64,7 @@ func newSession(w *Worker, registration domain.Registration, meta domain.Meta) *
 // run works until the context ends, a drain is ordered or the worker is declared dead, and
 // returns which, after the worker let go of everything it held.
 func (s *session) run(ctx context.Context) (reason, err error) {
-	s.log.Info("worker joined", "queues", s.Queues, "concurrency", s.Concurrency)
+	s.log.Info("worker joined", "queues", s.queues, "concurrency", s.Concurrency, "affinity", s.Affinity)
 	claiming, stopClaiming := context.WithCancelCause(ctx)
 	defer stopClaiming(nil)
 
@@ -65,19 +76,28 @@ func (s *session) run(ctx context.Context) (reason, err error) {
 	background.Go(func() { s.renewLoop(lasting) })
 	background.Go(func() { s.deadlineLoop(lasting) })
 	background.Go(func() { s.housekeepingLoop(lasting) })
-	settled := make(chan struct{})
-	go func() {
-		defer close(settled)
-		s.settleLoop(lasting)
-	}()
+	background.Go(func() { s.membershipLoop(claiming) })
+	background.Go(func() { s.listenLoop(claiming) })
+	claimed := inBackground(func() { s.claimLoop(claiming) })
+	settled := inBackground(func() { s.settleLoop(lasting) })
 
-	s.claimLoop(claiming)
+	<-claiming.Done()
 	reason = context.Cause(claiming)
-	s.drain(context.WithoutCancel(ctx), settled)
+	s.drain(context.WithoutCancel(ctx), claimed, settled)
 	stopLasting()
 	background.Wait()
 	<-settled
 	return reason, s.leave(context.WithoutCancel(ctx))
+}
+
+// inBackground starts a loop and returns a channel that is closed when it has ended.
+func inBackground(loop func()) <-chan struct{} {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		loop()
+	}()
+	return ended
 }
 
 // call bounds one statement: no answer within a third of the lease is as good as none.
@@ -88,10 +108,14 @@ func (s *session) call(ctx context.Context) (context.Context, context.CancelFunc
 // every runs a step at jittered intervals until the context ends.
 func (s *session) every(ctx context.Context, interval time.Duration, step func(ctx context.Context)) {
 	for {
-		jittered := interval + time.Duration((s.Random()-0.5)*float64(interval)/5)
-		if !pause(ctx, s.Clock, jittered) {
+		if !pause(ctx, s.Clock, s.jittered(interval)) {
 			return
 		}
 		step(ctx)
 	}
+}
+
+// jittered gives or takes a tenth, so that workers do not act in step.
+func (s *session) jittered(interval time.Duration) time.Duration {
+	return interval + time.Duration((s.Random()-0.5)*float64(interval)/5)
 }

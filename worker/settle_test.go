@@ -64,6 +64,7 @@ func TestCompleteOnce_RenewalDoesNotTurnADoneJobIntoALostOne(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
+		w.config.Random = func() float64 { return 0 } // Its turn is the first.
 		w.spoil("Settle", fault{err: errCut, lost: true})
 		w.spoil("Settle", fault{err: errCut, times: 7})
 		w.enqueue(model.NewJob{})

@@ -2,10 +2,9 @@ package worker
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +17,8 @@ type Worker struct {
 	config   Config
 	handlers map[string]Handler
 	ran      atomic.Bool
+	stopNow  chan struct{}
+	stopOnce sync.Once
 }
 
 // errRanBefore ends a second Run: the first has closed the queue.
@@ -45,7 +46,14 @@ func New(queue Queue, config Config, handlers ...Handler) (*Worker, error) {
 		}
 		byKind[handler.kind] = handler
 	}
-	return &Worker{queue: queue, config: config.WithDefaults(), handlers: byKind}, nil
+	return &Worker{queue: queue, config: config.WithDefaults(), handlers: byKind, stopNow: make(chan struct{})}, nil
+}
+
+// StopNow ends the wait for handlers: when Run's context has ended, or as soon as it ends,
+// handlers are cancelled and their jobs given back without spending an attempt, and Run
+// returns. Further calls do nothing.
+func (w *Worker) StopNow() {
+	w.stopOnce.Do(func() { close(w.stopNow) })
 }
 
 // Run works until the context ends or an operator drains the worker; then it stops claiming,
@@ -82,8 +90,11 @@ func (w *Worker) Run(ctx context.Context) error {
 // its own: one whose reply was lost has taken its id.
 func (w *Worker) join(ctx context.Context) (*session, error) {
 	for tries := 1; ; tries++ {
-		registration := domain.Registration{ID: w.config.NewID(), Queues: w.config.Queues, Metadata: w.metadata()}
+		registration := domain.Registration{ID: w.config.NewID(), Queues: w.config.Queues, Metadata: w.config.facts().encode()}
 		meta, err := w.queue.Open(ctx)
+		if err == nil {
+			err = w.checkBuckets(meta)
+		}
 		if err == nil {
 			err = w.queue.Join(ctx, registration)
 		}
@@ -101,15 +112,12 @@ func (w *Worker) join(ctx context.Context) (*session, error) {
 	}
 }
 
-func (w *Worker) metadata() json.RawMessage {
-	host, _ := os.Hostname()
-	metadata, _ := json.Marshal(map[string]any{
-		"version":     w.config.Version,
-		"host":        host,
-		"pid":         os.Getpid(),
-		"concurrency": w.config.Concurrency,
-	})
-	return metadata
+// checkBuckets makes sure that the installation is the one that was expected.
+func (w *Worker) checkBuckets(meta domain.Meta) error {
+	if w.config.Buckets != 0 && w.config.Buckets != meta.BucketCount {
+		return &domain.InvalidError{Field: "Buckets", Reason: fmt.Sprintf("%d are expected and the installation has %d", w.config.Buckets, meta.BucketCount)}
+	}
+	return nil
 }
 
 // reconnectWait is how long to wait before the next try to reach the database: 100 ms

@@ -29,6 +29,7 @@ type world struct {
 	config worker.Config
 	log    *logbook
 
+	worker   *worker.Worker
 	stop     context.CancelFunc
 	returned chan struct{}
 	err      error // Run's, once it returned.
@@ -55,7 +56,9 @@ func newWorld(t *testing.T) *world {
 		Clock:  clock,
 		Random: func() float64 { return 0.5 },
 		NewID:  func() string { joined++; return fmt.Sprintf("w%d", joined) },
-		Logger: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		// Rings have tests of their own.
+		PollOnly: true,
+		Logger:   slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	return w
 }
@@ -69,7 +72,7 @@ func (w *world) start(handlers ...worker.Handler) {
 		w.t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(w.t.Context())
-	w.stop = stop
+	w.worker, w.stop = created, stop
 	go func() {
 		defer close(w.returned)
 		w.err = created.Run(ctx)

@@ -21,7 +21,7 @@ func workCommand() *cli.Command {
 			"_ATTEMPT, _MAX_ATTEMPTS, _FENCE and _WORKER_ID. Exit code 0 completes the job, 65 fails it for good,\n" +
 			"75 and every other code retry it. The end of stderr becomes the job's last error.\n\n" +
 			"Runs until Ctrl-C or SIGTERM, then lets programs finish and gives back what it still holds; a second\n" +
-			"signal ends it at once. A database that cannot be reached is waited for.\n\n" +
+			"signal stops them at once. A database that cannot be reached is waited for.\n\n" +
 			"Example:\n" +
 			"  holdfast work --kind send_receipt --exec ./send-receipt --concurrency 4",
 		Flags: append([]cli.Flag{
@@ -33,6 +33,8 @@ func workCommand() *cli.Command {
 			&cli.DurationFlag{Name: "heartbeat", Usage: "`DURATION` between signs of life; after three of them without one the worker counts as dead", Value: 10 * time.Second},
 			&cli.DurationFlag{Name: "housekeeping", Usage: "`DURATION` between reclaims of ended leases", Value: 30 * time.Second},
 			&cli.DurationFlag{Name: "drain-deadline", Usage: "`DURATION` that a stopping worker lets programs finish", Value: 25 * time.Second},
+			&cli.StringFlag{Name: "affinity", Usage: "`WHICH` jobs to claim: ring, those whose keys fall to this worker, or none, any", Value: string(holdfast.AffinityRing)},
+			&cli.StringFlag{Name: "direct-url", Usage: "the `URL` to listen on for new jobs, when the database's goes through a pooler in transaction mode"},
 			databaseFlag(),
 		}, logFlags()...),
 		Action: withArgs(0, 0, work),
@@ -58,6 +60,8 @@ func work(c *cli.Context) error {
 		Heartbeat:     c.Duration("heartbeat"),
 		Housekeeping:  c.Duration("housekeeping"),
 		DrainDeadline: c.Duration("drain-deadline"),
+		Affinity:      holdfast.Affinity(c.String("affinity")),
+		DirectURL:     c.String("direct-url"),
 		Version:       buildVersion(),
 		Logger:        log,
 	}

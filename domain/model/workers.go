@@ -91,7 +91,7 @@ func (q *Queue) Members(ctx context.Context, queues []string, ttl time.Duration)
 		if !exists {
 			continue
 		}
-		membership := domain.Membership{Queue: queue, Ordered: settings.Ordered, Paused: settings.Paused}
+		membership := domain.Membership{Queue: queue, Ordered: settings.Ordered}
 		for _, worker := range live {
 			membership.Workers = append(membership.Workers, worker.ID)
 		}

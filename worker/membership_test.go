@@ -1,0 +1,182 @@
+package worker_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-pg/holdfast/domain"
+	"github.com/holdfast-pg/holdfast/domain/model"
+	"github.com/holdfast-pg/holdfast/worker"
+)
+
+// with makes a worker see these workers, whoever there is.
+func with(ids ...string) func([]domain.Membership) []domain.Membership {
+	return func(seen []domain.Membership) []domain.Membership {
+		for i := range seen {
+			seen[i].Workers = ids
+		}
+		return seen
+	}
+}
+
+// keyWithin returns a partition key whose bucket is one of these.
+func keyWithin(owned []int) string {
+	for i := 0; ; i++ {
+		if key := fmt.Sprintf("order:%d", i); slices.Contains(owned, domain.BucketOf(key, buckets)) {
+			return key
+		}
+	}
+}
+
+// keyOutside returns a partition key whose bucket is none of these.
+func keyOutside(owned []int) string {
+	for i := 0; ; i++ {
+		if key := fmt.Sprintf("order:%d", i); !slices.Contains(owned, domain.BucketOf(key, buckets)) {
+			return key
+		}
+	}
+}
+
+// facts are what the worker said of itself at its latest heartbeat.
+type facts struct {
+	Wake     string  `json:"wake"`
+	Affinity string  `json:"affinity"`
+	Buckets  int     `json:"buckets"`
+	InFlight int     `json:"in_flight"`
+	HandleMS float64 `json:"handle_p99_ms"`
+	ClaimMS  float64 `json:"claim_p50_ms"`
+	WaitMS   float64 `json:"wait_p50_ms"`
+}
+
+func (w *world) facts() (said facts) {
+	w.t.Helper()
+	live, err := w.LiveWorkers(w.t.Context(), domain.DefaultQueue, time.Hour, 9)
+	if err != nil || len(live) == 0 {
+		w.t.Fatalf("no live worker (error %v)", err)
+	}
+	if err := json.Unmarshal(live[0].Metadata, &said); err != nil {
+		w.t.Fatal(err)
+	}
+	return said
+}
+
+func TestRing_WorkerClaimsFromItsOwnBuckets(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.members = with("w1", "w2", "w3")
+		w.start(returning(nil))
+		own := w.ownClaims()[0].request.Buckets
+		if len(own) == 0 || len(own) > buckets/2 {
+			t.Fatalf("owns %d of %d buckets among three workers", len(own), buckets)
+		}
+		mine, other := w.enqueue(model.NewJob{Key: keyWithin(own)}), w.enqueue(model.NewJob{Key: keyOutside(own)})
+		w.advance(1900 * time.Millisecond)
+		w.wantJob(mine, domain.StatusCompleted, 1)
+		w.wantJob(other, domain.StatusPending, 0)
+		// Its owner has had two seconds; now it is anybody's who is idle.
+		w.advance(4 * time.Second)
+		w.wantJob(other, domain.StatusCompleted, 1)
+		w.advance(10 * time.Second)
+		equal(t, "buckets in the registry", w.facts().Buckets, len(own))
+	})
+}
+
+// However wrong the ring is, every job is found.
+func TestRing_WrongRingsStrandNoJob(t *testing.T) {
+	t.Parallel()
+	for name, members := range map[string]func([]domain.Membership) []domain.Membership{
+		"nobody is there":      with(),
+		"others only":          with("x", "y"),
+		"the queue is unknown": func([]domain.Membership) []domain.Membership { return nil },
+		"another at each look": func() func([]domain.Membership) []domain.Membership {
+			looks := 0
+			return func(seen []domain.Membership) []domain.Membership {
+				looks++
+				return with("w1", strconv.Itoa(looks))(seen)
+			}
+		}(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.members = members
+				w.start(returning(nil))
+				w.enqueueSome(50)
+				// Two seconds until anybody may take them, and eight jobs a pass from then on.
+				w.advance(30 * time.Second)
+				equal(t, "jobs completed", w.count(domain.StatusCompleted), 50)
+			})
+		})
+	}
+}
+
+func TestRing_BusyWorkerLooksForStraysToo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.members = with("w1", "w2")
+		w.config.Concurrency = 1
+		g := newGate(t)
+		w.start(g.handler())
+		own := w.ownClaims()[0].request.Buckets
+		stray := w.enqueue(model.NewJob{Key: keyOutside(own)})
+		for range 60 {
+			w.enqueue(model.NewJob{Key: keyWithin(own)})
+		}
+		w.advance(2 * time.Second)
+		for range 40 {
+			g.open(1, nil)
+			w.advance(time.Second)
+		}
+		if job := w.find(stray); job.Status == domain.StatusPending {
+			t.Error("the stray still waits after 40 seconds")
+		}
+		g.open(21, nil)
+	})
+}
+
+func TestRing_IsBuiltAgainOnlyWhenMembersChange(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.start(returning(nil))
+		w.enqueueSome(100)
+		w.advance(81 * time.Second)
+		equal(t, "looks in 80 s", len(w.calls("Members")), 11)
+		equal(t, "rings built", w.log.count("the workers of the queue have changed"), 1)
+		w.members = with("w1", "w2")
+		w.advance(8 * time.Second)
+		equal(t, "rings built after a join", w.log.count("the workers of the queue have changed", "workers=2"), 1)
+	})
+}
+
+func TestRing_FailedLookKeepsTheRing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.start(returning(nil))
+		w.spoil("Members", fault{err: errCut, times: always})
+		w.advance(time.Minute)
+		id := w.enqueue(model.NewJob{})
+		w.advance(1750 * time.Millisecond)
+		w.wantJob(id, domain.StatusCompleted, 1)
+	})
+}
+
+func TestAffinityNone_EveryBucketIsTheWorkers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.config.Affinity = worker.AffinityNone
+		w.members = with("w1", "w2", "w3")
+		w.start(returning(nil))
+		equal(t, "buckets", len(w.ownClaims()[0].request.Buckets), buckets)
+	})
+}
