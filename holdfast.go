@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/holdfast-pg/holdfast/domain"
@@ -114,6 +115,25 @@ const (
 // Handle returns the handler of the kind that T names.
 func Handle[T Args](run func(ctx context.Context, job Job[T]) error) Handler {
 	return worker.Handle(run)
+}
+
+// HandleTx returns the handler of the kind that T names, which runs in a transaction of the
+// pool that also completes the job: what the function writes and the completion are
+// committed together or not at all. The claim is locked first, so a lost one is told as
+// ErrLeaseLost before the function runs, and none is lost while it does. The transaction has
+// the pool's isolation level. nil commits; any error rolls back and settles the job as with
+// Handle. The function must not end the transaction. Keep it short, database work only: the
+// lease is not renewed while it runs, and when its context ends (a tenth of the lease before
+// the lease does, unless Config.LeaseMargin says otherwise) its transaction is taken away.
+func HandleTx[T Args](pool *pgxpool.Pool, run func(ctx context.Context, tx pgx.Tx, job Job[T]) error) Handler {
+	var zero T
+	return worker.HandleSettling(zero.Kind(), domain.HandleTx(pool, func(ctx context.Context, tx pgx.Tx, claimed domain.ClaimedJob) error {
+		job, err := domain.DecodeJob[T](claimed)
+		if err != nil {
+			return err
+		}
+		return run(ctx, tx, job)
+	}))
 }
 
 // RetryIn returns an error with which a handler asks for the next attempt after the delay.

@@ -112,7 +112,7 @@ func (g settlementGroup) fences() fenceSet {
 func (q *Queue) settleGroup(ctx context.Context, workerID string, group settlementGroup) (map[claimKey]Status, error) {
 	switch group.verdict {
 	case Complete:
-		return q.complete(ctx, workerID, group)
+		return complete(ctx, q.planned, workerID, group)
 	case Retry:
 		return q.retry(ctx, workerID, group)
 	case Fail:
@@ -124,8 +124,8 @@ func (q *Queue) settleGroup(ctx context.Context, workerID string, group settleme
 	}
 }
 
-func (q *Queue) complete(ctx context.Context, workerID string, group settlementGroup) (map[claimKey]Status, error) {
-	set := group.fences()
+func complete(ctx context.Context, db planned, workerID string, group settlementGroup) (map[claimKey]Status, error) {
+	queries, set := gen.New(), group.fences()
 	params := gen.CompleteJobsParams{
 		WorkerID:         workerID,
 		PartitionBuckets: set.buckets,
@@ -136,11 +136,11 @@ func (q *Queue) complete(ctx context.Context, workerID string, group settlementG
 	var err error
 	switch group.retention {
 	case RetentionKeep:
-		rows, err = convertRows(q.queries.CompleteAndKeepJobs(ctx, q.planned, gen.CompleteAndKeepJobsParams(params)))
+		rows, err = convertRows(queries.CompleteAndKeepJobs(ctx, db, gen.CompleteAndKeepJobsParams(params)))
 	case RetentionDrop:
-		rows, err = convertRows(q.queries.CompleteAndDropJobs(ctx, q.planned, gen.CompleteAndDropJobsParams(params)))
+		rows, err = convertRows(queries.CompleteAndDropJobs(ctx, db, gen.CompleteAndDropJobsParams(params)))
 	default:
-		rows, err = q.queries.CompleteJobs(ctx, q.planned, params)
+		rows, err = queries.CompleteJobs(ctx, db, params)
 	}
 	if err != nil {
 		return map[claimKey]Status{}, fmt.Errorf("complete %d jobs: %w", len(group.members), explain(err))

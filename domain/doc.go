@@ -11,6 +11,9 @@
 // Queue, which has connections of its own. Package domain/model implements the same rules in
 // memory.
 //
-// The package starts no goroutine, keeps no timer and writes no log. Only the database tells
-// the time.
+// HandleTx joins both: it runs a handler and completes its job in one transaction, which the
+// worker's loop never sees.
+//
+// The package starts no goroutine but the one that takes an open HandleTx's connection away
+// when its context ends, keeps no timer and writes no log. Only the database tells the time.
 package domain

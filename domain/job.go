@@ -134,3 +134,13 @@ type Job[T any] struct {
 	// Args is the payload.
 	Args T
 }
+
+// DecodeJob decodes a claimed job's payload. The error of one that does not decode fails the
+// job for good.
+func DecodeJob[T any](claimed ClaimedJob) (Job[T], error) {
+	job := Job[T]{ClaimedJob: claimed}
+	if err := json.Unmarshal(claimed.Payload, &job.Args); err != nil {
+		return job, FailWith(fmt.Errorf("decode the payload: %w", err))
+	}
+	return job, nil
+}

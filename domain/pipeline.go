@@ -5,16 +5,18 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/holdfast-pg/holdfast/gen"
 )
 
 // planned is a DBTX that sends PlanByIndex in front of every statement over a set, in the
-// same round trip and the same implicit transaction. With the planner's statistics wrong, as
+// same round trip and the same transaction: an implicit one on a pool. With the planner's statistics wrong, as
 // they are on a fresh table, a set joined to the inbox is otherwise a sequential scan.
 type planned struct {
-	pool *pgxpool.Pool
+	db interface { // A *pgxpool.Pool or a pgx.Tx.
+		SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults
+		QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	}
 }
 
 // planByIndex is the text of the PlanByIndex statement, read from the generated code.
@@ -57,14 +59,14 @@ func (p planned) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, 
 
 // QueryRow runs a statement on one row, which needs no help with its plan.
 func (p planned) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
-	return p.pool.QueryRow(ctx, sql, args...)
+	return p.db.QueryRow(ctx, sql, args...)
 }
 
 func (p planned) send(ctx context.Context, sql string, args []any) pgx.BatchResults {
 	var batch pgx.Batch
 	batch.Queue(planByIndex)
 	batch.Queue(sql, args...)
-	return p.pool.SendBatch(ctx, &batch)
+	return p.db.SendBatch(ctx, &batch)
 }
 
 // plannedRows are the rows of the second statement of a pipeline.

@@ -255,3 +255,58 @@ func (q *Queries) CompleteJobs(ctx context.Context, db DBTX, arg CompleteJobsPar
 	}
 	return items, nil
 }
+
+const lockClaim = `-- name: LockClaim :one
+SELECT
+    set_config(
+        'idle_in_transaction_session_timeout',
+        round(
+            1000 * extract(
+                EPOCH FROM greatest(
+                    '1 second'::interval,
+                    least(
+                        '1 day'::interval,
+                        job.lease_expires_at - now(),
+                        nullif(current_setting('idle_in_transaction_session_timeout')::interval, '0'::interval)
+                    )
+                )
+            )
+        )::integer::text,
+        true
+    )::text AS idle_timeout
+FROM holdfast.inbox AS job
+WHERE job.id = $1::uuid
+    AND job.partition_bucket = $2::integer
+    AND job.lease_generation = $3::bigint
+    AND job.claimed_by = $4::text
+FOR UPDATE
+`
+
+type LockClaimParams struct {
+	ID              pgtype.UUID
+	PartitionBucket int32
+	LeaseGeneration int64
+	WorkerID        string
+}
+
+// LockClaim locks the row of a claim, if it is still the job's current one, for the
+// transaction in which its handler writes: nobody can take the claim away until that ends.
+// Called by domain/handletx.go before the handler's first write. No row: the claim is over.
+// For as long as the lock is held no reclaim gets the job, so the server must notice a
+// client that vanished without a word; by default that takes it hours. The session is ended
+// when it idles in this transaction for what is left of the lease, a day at most, or for as
+// long as its own setting says if that is less. Index: inbox_pkey. Locks: the row.
+func (q *Queries) LockClaim(ctx context.Context, db DBTX, arg LockClaimParams) (string, error) {
+	row := db.QueryRow(ctx, lockClaim,
+		arg.ID,
+		arg.PartitionBucket,
+		arg.LeaseGeneration,
+		arg.WorkerID,
+	)
+	var idle_timeout string
+	err := row.Scan(&idle_timeout)
+	if err != nil {
+		err = fmt.Errorf("query LockClaim: %w", err)
+	}
+	return idle_timeout, err
+}

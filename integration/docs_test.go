@@ -17,15 +17,44 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-func TestDocs_ReadmeShowsTheExampleThatCompiles(t *testing.T) {
+var (
+	example   = regexp.MustCompile(`(?s)// begin\n(.*?)// end\n`)
+	codeBlock = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)\n```$")
+)
+
+// Every block of Go in a document is part of an example that compiles, and every such part
+// stands in a document. The examples are run by the tests beside them.
+func TestDocs_CodeIsThatOfTheExamples(t *testing.T) {
 	t.Parallel()
-	_, rest, found := strings.Cut(read(t, "../example_test.go"), "// begin\n")
-	program, _, ended := strings.Cut(rest, "// end\n")
-	if !found || !ended {
-		t.Fatal("example_test.go has no program between its marks")
+	files, err := filepath.Glob("../example*_test.go")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if !strings.Contains(read(t, "../README.md"), "```go\n"+strings.TrimSpace(program)+"\n```") {
-		t.Fatal("README.md does not show the program of example_test.go")
+	shown := map[string]bool{}
+	for _, file := range files {
+		for _, match := range example.FindAllStringSubmatch(read(t, file), -1) {
+			shown[strings.TrimSpace(match[1])] = false
+		}
+	}
+	for document, others := range map[string]bool{"README.md": true, "docs/fencing.md": false, "docs/idempotency.md": false} {
+		blocks := codeBlock.FindAllStringSubmatch(read(t, "../"+document), -1)
+		if len(blocks) == 0 {
+			t.Errorf("%s shows no code", document)
+		}
+		for _, block := range blocks {
+			language, code := block[1], block[2]
+			switch _, compiles := shown[code]; {
+			case compiles:
+				shown[code] = true
+			case language == "go" || !others:
+				t.Errorf("%s shows code that is in no example:\n%s", document, code)
+			}
+		}
+	}
+	for code, isShown := range shown {
+		if !isShown {
+			t.Errorf("no document shows the example\n%s", code)
+		}
 	}
 }
 
@@ -36,12 +65,17 @@ var (
 	heading     = regexp.MustCompile(`(?m)^### (.+)$`)
 )
 
-func TestDocs_EveryTestThatAGuaranteeNamesExists(t *testing.T) {
+func TestDocs_EveryTestThatADocumentNamesExists(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
+	ofExamples, err := filepath.Glob("../*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = append(files, ofExamples...)
 	defined := map[string]bool{}
 	for _, file := range files {
 		for _, match := range testDefined.FindAllStringSubmatch(read(t, file), -1) {
@@ -52,7 +86,7 @@ func TestDocs_EveryTestThatAGuaranteeNamesExists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, document := range append(documents, "../docs/guarantees.md") {
+	for _, document := range append(documents, "../docs/guarantees.md", "../docs/fencing.md", "../docs/idempotency.md") {
 		for _, name := range testName.FindAllString(read(t, document), -1) {
 			if !defined[name] {
 				t.Errorf("%s names %s, which does not exist", document, name)

@@ -3,6 +3,7 @@ package integration
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"sync"
@@ -20,7 +21,8 @@ type wire struct {
 	mutex sync.Mutex
 	open  []net.Conn
 	isCut bool
-	marks [][]byte      // Parts of the request whose reply is to be lost; nil if none is.
+	marks [][]byte      // Parts of the request that is to be lost, or its reply; nil if none is.
+	early bool          // The request itself is to be lost.
 	lost  chan struct{} // Closed when it is lost.
 }
 
@@ -41,9 +43,19 @@ func wired(t *testing.T, database *pgtest.Database) (*pgxpool.Pool, *wire) {
 // loseReply loses the reply to the next request that holds all the parts, once the server
 // has committed it, with the connection.
 func (w *wire) loseReply(parts ...string) (lost <-chan struct{}) {
+	return w.lose(false, parts)
+}
+
+// loseRequest loses the next request that holds all the parts before it reaches the server,
+// with the connection.
+func (w *wire) loseRequest(parts ...string) (lost <-chan struct{}) {
+	return w.lose(true, parts)
+}
+
+func (w *wire) lose(early bool, parts []string) (lost <-chan struct{}) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	w.marks = nil
+	w.marks, w.early = nil, early
 	for _, part := range parts {
 		w.marks = append(w.marks, []byte(part))
 	}
@@ -81,7 +93,8 @@ func (w *wire) dial(ctx context.Context, network, address string) (net.Conn, err
 	return &wiredConn{Conn: conn, wire: w}, nil
 }
 
-// takes tells what becomes of a request: it is swallowed, or its reply is the one to be lost.
+// takes tells what becomes of a request: it is swallowed, or its reply is the one to be lost,
+// or both when it is to be lost itself.
 func (w *wire) takes(request []byte) (swallowed bool, lost chan struct{}) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -94,7 +107,7 @@ func (w *wire) takes(request []byte) (swallowed bool, lost chan struct{}) {
 		}
 	}
 	w.marks = nil
-	return false, w.lost
+	return w.early, w.lost
 }
 
 type wiredConn struct {
@@ -105,6 +118,10 @@ type wiredConn struct {
 
 func (c *wiredConn) Write(request []byte) (int, error) {
 	swallowed, lost := c.wire.takes(request)
+	if swallowed && lost != nil {
+		defer close(lost)
+		return 0, errors.Join(io.ErrUnexpectedEOF, c.Close())
+	}
 	if swallowed {
 		return len(request), nil
 	}

@@ -1,3 +1,35 @@
+-- name: LockClaim :one
+-- LockClaim locks the row of a claim, if it is still the job's current one, for the
+-- transaction in which its handler writes: nobody can take the claim away until that ends.
+-- Called by domain/handletx.go before the handler's first write. No row: the claim is over.
+-- For as long as the lock is held no reclaim gets the job, so the server must notice a
+-- client that vanished without a word; by default that takes it hours. The session is ended
+-- when it idles in this transaction for what is left of the lease, a day at most, or for as
+-- long as its own setting says if that is less. Index: inbox_pkey. Locks: the row.
+SELECT
+    set_config(
+        'idle_in_transaction_session_timeout',
+        round(
+            1000 * extract(
+                EPOCH FROM greatest(
+                    '1 second'::interval,
+                    least(
+                        '1 day'::interval,
+                        job.lease_expires_at - now(),
+                        nullif(current_setting('idle_in_transaction_session_timeout')::interval, '0'::interval)
+                    )
+                )
+            )
+        )::integer::text,
+        true
+    )::text AS idle_timeout
+FROM holdfast.inbox AS job
+WHERE job.id = @id::uuid
+    AND job.partition_bucket = @partition_bucket::integer
+    AND job.lease_generation = @lease_generation::bigint
+    AND job.claimed_by = @worker_id::text
+FOR UPDATE;
+
 -- name: CompleteJobs :many
 -- CompleteJobs finishes the claims of the set by moving their rows to the archive: the way
 -- of a queue in mode archive. Called by domain/complete.go. A job that does not come back

@@ -2,16 +2,16 @@ package worker
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
 	"github.com/holdfast-pg/holdfast/domain"
 )
 
-// Handler runs the jobs of one kind. Make one with Handle, HandleKind or HandleRest.
+// Handler runs the jobs of one kind. Make one with Handle, HandleKind, HandleSettling or
+// HandleRest.
 type Handler struct {
-	kind string // "" stands for every kind without a handler of its own.
-	run  func(ctx context.Context, job domain.ClaimedJob) error
+	kind    string // "" stands for every kind without a handler of its own.
+	run     func(ctx context.Context, job domain.ClaimedJob) error
+	settles bool // nil from run means: settled already.
 }
 
 // Handle returns the handler of the kind that T names; T is a struct, not a pointer. What
@@ -23,9 +23,9 @@ type Handler struct {
 func Handle[T domain.Args](run func(ctx context.Context, job domain.Job[T]) error) Handler {
 	var zero T
 	return HandleKind(zero.Kind(), func(ctx context.Context, claimed domain.ClaimedJob) error {
-		job := domain.Job[T]{ClaimedJob: claimed}
-		if err := json.Unmarshal(claimed.Payload, &job.Args); err != nil {
-			return domain.FailWith(fmt.Errorf("decode the payload: %w", err))
+		job, err := domain.DecodeJob[T](claimed)
+		if err != nil {
+			return err
 		}
 		return run(ctx, job)
 	})
@@ -34,6 +34,15 @@ func Handle[T domain.Args](run func(ctx context.Context, job domain.Job[T]) erro
 // HandleKind returns the handler of a kind that gets the payload as it is.
 func HandleKind(kind string, run func(ctx context.Context, job domain.ClaimedJob) error) Handler {
 	return Handler{kind: kind, run: run}
+}
+
+// HandleSettling returns the handler of a kind that settles its jobs itself: nil says that
+// the job is completed, and the worker has nothing to record. An error settles it as any
+// other handler's does. It may lock the job's row, so its lease is not renewed while it
+// runs: it has one lease, less Config.LeaseMargin, before its context ends. A run of more
+// than a second is logged.
+func HandleSettling(kind string, run func(ctx context.Context, job domain.ClaimedJob) error) Handler {
+	return Handler{kind: kind, run: run, settles: true}
 }
 
 // HandleRest returns the handler of every kind that has no handler of its own. Without one,
