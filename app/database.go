@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/holdfast-pg/holdfast/domain"
@@ -66,6 +67,10 @@ func openPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	}
 	if hasStrayAt(url) {
 		return nil, fmt.Errorf("%w: an @ stands in the host or in the database name; in a user name or a password write %%40 for @ and %%2F for /", ErrInvalidURL)
+	}
+	if !strings.Contains(url, "default_query_exec_mode") {
+		// Named prepared statements, the driver's default, break behind PgBouncer before 1.21.
+		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	}
 	return pgxpool.NewWithConfig(ctx, config)
 }
