@@ -19,7 +19,7 @@ POOLER ?=
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-demo: build ## watch durable work survive two crashes
+demo: build ## watch durable work survive two crashes and a pause
 	@bin/holdfast demo
 
 test: ## run every test on a real Postgres (PG=14…18 picks its version, T= picks tests)

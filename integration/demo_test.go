@@ -123,8 +123,8 @@ func (d *demonstration) table(t *testing.T) map[string]verdict {
 		found, _ := strconv.Atoi(match[3])
 		rows[match[1]] = verdict{expected, found, match[4]}
 	}
-	if len(rows) != 7 {
-		t.Fatalf("the demo's table has %d rows, want 7; stdout:\n%s\nstderr:\n%s", len(rows), d.stdout.String(), d.stderr.String())
+	if len(rows) != 11 {
+		t.Fatalf("the demo's table has %d rows, want 11; stdout:\n%s\nstderr:\n%s", len(rows), d.stdout.String(), d.stderr.String())
 	}
 	return rows
 }
@@ -146,14 +146,36 @@ func (d *demonstration) wantTable(t *testing.T, differ ...string) {
 	}
 }
 
-func TestDemo_TableHoldsThroughTwoCrashes(t *testing.T) {
+var (
+	pausedLine = regexp.MustCompile(`(w\d) holds order:9500 under token …(\d+) and is paused`)
+	againLine  = regexp.MustCompile(`(w\d) runs order:9500 again under token …(\d+)`)
+	wokenLine  = regexp.MustCompile(`(w\d) wakes \(SIGCONT\), knows nothing of that, and prints 1 Elm Street under token …(\d+)`)
+)
+
+// wantPause checks that the demo tells who held which token: the worker that wakes has the
+// lower one, and another worker ran the job again.
+func wantPause(t *testing.T, d *demonstration) {
+	t.Helper()
+	story := d.stdout.String()
+	paused, again, woken := pausedLine.FindStringSubmatch(story), againLine.FindStringSubmatch(story), wokenLine.FindStringSubmatch(story)
+	if paused == nil || again == nil || woken == nil {
+		t.Fatalf("the pause is not told:\n%s", story)
+	}
+	if paused[1] == again[1] || paused[2] >= again[2] || woken[1] != paused[1] || woken[2] != paused[2] {
+		t.Errorf("%q\n%q\n%q", paused[0], again[0], woken[0])
+	}
+}
+
+func TestDemo_TableHoldsThroughTwoCrashesAndAPause(t *testing.T) {
 	t.Parallel()
 	d := demonstrate(t)
 	d.command.Env = append(d.command.Env, "PGSERVICE=nosuch", "PGOPTIONS=-c nosuch=1", "PGSSLMODE=verify-full")
 	d.start(t).ends(t, 0)
 	d.wantTable(t)
 	wantOutput(t, &d.stdout, "private to this demo", "order:9182 and is killed before", "in the middle of sending the receipt of order:9377",
-		"runs order:9182 again and finds the mark", "Every order got its receipt, and only one")
+		"runs order:9182 again and finds the mark", "Every receipt was sent, and only once, and the label is right",
+		"the write is refused: order:9500 has seen token", "the completion is refused too")
+	wantPause(t, d)
 	if got := d.stdout.String() + d.stderr.String(); strings.Contains(got, "canary") || d.stderr.String() != "" {
 		t.Errorf("printed:\n%s", got)
 	}
@@ -168,7 +190,18 @@ func TestDemo_WithoutTheMarkAReceiptIsSentTwice(t *testing.T) {
 	if again := d.table(t)["receipts sent again"].found; again < 1 || !strings.Contains(d.stdout.String(), "runs order:9182 again and sends a second receipt") {
 		t.Errorf("%d receipts were sent again:\n%s", again, d.stdout.String())
 	}
-	wantOutput(t, &d.stderr, "holdfast: the demo found other numbers than it expected: 2 of 7 rows differ")
+	wantOutput(t, &d.stderr, "holdfast: the demo found other numbers than it expected: 2 of 11 rows differ")
+	d.leavesNothing(t)
+}
+
+func TestDemo_WithoutTheFenceAnOlderRunOverwritesTheLabel(t *testing.T) {
+	t.Parallel()
+	d := demonstrate(t, "--without-fence")
+	d.start(t).ends(t, 1)
+	d.wantTable(t, "stale writes refused", "labels up to date")
+	wantOutput(t, &d.stdout, "1 Elm Street overwrites 2 Oak Avenue", "the completion is refused all the same")
+	wantOutput(t, &d.stderr, "holdfast: the demo found other numbers than it expected: 2 of 11 rows differ")
+	wantPause(t, d)
 	d.leavesNothing(t)
 }
 
@@ -195,8 +228,10 @@ func TestDemo_EndedInTheMiddleLeavesNothingBehind(t *testing.T) {
 		end         func(pid int) error
 	}{
 		{"killed during initdb", "", -1, func(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) }},
+		{"killed while a worker is paused", "(SIGSTOP)", -1, func(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) }},
 		{"killed after the first crash", "jobs; their leases end within", -1, func(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) }},
 		{"Ctrl-C as it begins", "holdfast demo: ", 130, func(pid int) error { return syscall.Kill(-pid, syscall.SIGINT) }},
+		{"Ctrl-C while a worker is paused", "(SIGSTOP)", 130, func(pid int) error { return syscall.Kill(-pid, syscall.SIGINT) }},
 		{"Ctrl-C after the first crash", "jobs; their leases end within", 130, func(pid int) error { return syscall.Kill(-pid, syscall.SIGINT) }},
 		{"SIGTERM after the first crash", "jobs; their leases end within", 130, func(pid int) error { return syscall.Kill(pid, syscall.SIGTERM) }},
 	} {

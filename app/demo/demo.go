@@ -1,6 +1,7 @@
 // Package demo shows on real processes what Holdfast promises: receipts are sent once, though
 // one worker is killed between the sending of a receipt and the completion of its job, and
-// another in the middle of a handler.
+// another in the middle of a handler; and a worker that was paused for longer than its lease
+// changes nothing when it wakes.
 package demo
 
 import (
@@ -27,6 +28,9 @@ const (
 	sentOrder = 9182
 	// midwayOrder is the order whose worker dies while its receipt is being sent.
 	midwayOrder = 9377
+	// labelOrder is the order whose worker is paused while it prints the parcel's label. It
+	// gets no receipt, so that each order has one job.
+	labelOrder = 9500
 	// otherOrders are those around them.
 	otherOrders = 300
 
@@ -39,10 +43,11 @@ var ErrBroken = errors.New("the demo found other numbers than it expected")
 
 // Options say how the demo runs.
 type Options struct {
-	DatabaseURL string    // "" starts a private Postgres that is gone afterwards.
-	WithoutMark bool      // Leave the mark out, to see a receipt sent twice.
-	Program     string    // The holdfast binary.
-	Out         io.Writer // Gets the story and the table.
+	DatabaseURL  string    // "" starts a private Postgres that is gone afterwards.
+	WithoutMark  bool      // Leave the mark out, to see a receipt sent twice.
+	WithoutFence bool      // Leave the guard out, to see a label overwritten by an older run.
+	Program      string    // The holdfast binary.
+	Out          io.Writer // Gets the story and the table.
 }
 
 // show is one run of the demo.
@@ -51,24 +56,30 @@ type show struct {
 	story   *story
 	url     string
 	pool    *pgxpool.Pool
-	queue   string
+	queue   string // Of the receipts.
+	labels  string // The queue of the labels.
 	queries *demo.Queries
 	workers []*workerProcess
 
 	facts    facts
 	reclaims *reclaims
+	steps    *steps
+	paused   step // Where the paused worker stood.
 }
 
 // Run plays the demo. ErrBroken: what was found is not what was expected.
 func Run(ctx context.Context, options Options) (err error) {
+	queue := "holdfast-demo-" + rand.Text()[:8]
 	s := &show{
 		Options:  options,
 		story:    newStory(options.Out),
-		queue:    "holdfast-demo-" + rand.Text()[:8],
+		queue:    queue,
+		labels:   queue + "-labels",
 		queries:  demo.New(),
 		reclaims: newReclaims(),
+		steps:    &steps{},
 	}
-	s.story.title(fmt.Sprintf("receipts for %d orders, three workers, two crashes", otherOrders+2))
+	s.story.title(fmt.Sprintf("%d receipts and a parcel's label, five workers, two crashes and a pause", otherOrders+2))
 	stop, err := s.openDatabase(ctx)
 	if err != nil {
 		return err
@@ -123,7 +134,7 @@ func (s *show) closer(stop func() error) func() error {
 }
 
 func (s *show) play(ctx context.Context) error {
-	first := []int64{sentOrder}
+	first := []int64{sentOrder, labelOrder}
 	for id := int64(1); id <= otherOrders; id++ {
 		first = append(first, id)
 	}
@@ -132,6 +143,9 @@ func (s *show) play(ctx context.Context) error {
 	}
 	s.story.tell("%d orders placed, each request sent twice: %d jobs enqueued, %d duplicates refused", len(first), s.facts.placed, s.facts.duplicates)
 	if err := s.startWorkers(ctx); err != nil {
+		return err
+	}
+	if err := s.pausePrinter(ctx); err != nil {
 		return err
 	}
 	if err := s.killAt(ctx, afterCommit(sentOrder), "committed the receipt of order:%d and is killed before it completes the job", sentOrder); err != nil {
@@ -143,11 +157,14 @@ func (s *show) play(ctx context.Context) error {
 	if err := s.killAt(ctx, beforeCommit(midwayOrder), "is killed in the middle of sending the receipt of order:%d", midwayOrder); err != nil {
 		return err
 	}
+	if err := s.wakePrinter(ctx); err != nil {
+		return err
+	}
 	return s.awaitCompletion(ctx)
 }
 
-// placeOrders places each order in the transaction that enqueues its receipt, twice, as a
-// client does that got no answer to its first request.
+// placeOrders places each order in the transaction that enqueues its job, twice, as a client
+// does that got no answer to its first request.
 func (s *show) placeOrders(ctx context.Context, ids []int64) error {
 	for range 2 {
 		for _, id := range ids {
@@ -166,12 +183,17 @@ func (s *show) placeOrder(ctx context.Context, id int64) error {
 		return err
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
-	receipt := SendReceipt{OrderID: id, Email: fmt.Sprintf("customer%d@example.com", id)}
-	if _, err := s.queries.PlaceOrder(ctx, tx, demo.PlaceOrderParams{ID: id, Email: receipt.Email}); err != nil {
+	email := fmt.Sprintf("customer%d@example.com", id)
+	if _, err := s.queries.PlaceOrder(ctx, tx, demo.PlaceOrderParams{ID: id, Email: email, Address: oldAddress}); err != nil {
 		return err
 	}
-	result, err := holdfast.Enqueue(ctx, tx, receipt,
-		holdfast.OnQueue(s.queue), holdfast.Key(fmt.Sprintf("order:%d", id)), holdfast.Once(fmt.Sprintf("receipt:%d", id)))
+	var args holdfast.Args = SendReceipt{OrderID: id, Email: email}
+	queue := s.queue
+	if id == labelOrder {
+		args, queue = PrintLabel{OrderID: id}, s.labels
+	}
+	result, err := holdfast.Enqueue(ctx, tx, args,
+		holdfast.OnQueue(queue), holdfast.Key(fmt.Sprintf("order:%d", id)), holdfast.Once(fmt.Sprintf("%s:%d", args.Kind(), id)))
 	if err != nil {
 		return err
 	}
@@ -202,7 +224,7 @@ func (s *show) killAt(ctx context.Context, point, story string, order int) error
 	}
 	s.facts.killed++
 	// On a busy machine a lease may have ended, and its job been reclaimed, before the kill.
-	s.facts.lost += held + s.reclaims.countFrom(victim.id())
+	s.facts.lost += held + s.reclaimedFrom(victim)
 	if held == 1 {
 		s.story.tell("%s held 1 job; its lease ends within %s", victim.name, demoLease)
 	} else {
@@ -221,13 +243,20 @@ func (s *show) heldByDead(ctx context.Context, dead *workerProcess) (int, error)
 	if err != nil {
 		return 0, err
 	}
-	held, err := domain.HeldJobs(ctx, s.pool, dead.id())
-	return int(held), err
+	total := 0
+	for _, id := range dead.allIDs() {
+		held, err := domain.HeldJobs(ctx, s.pool, id)
+		if err != nil {
+			return 0, err
+		}
+		total += int(held)
+	}
+	return total, nil
 }
 
 func (s *show) awaitCompletion(ctx context.Context) error {
 	err := s.until(ctx, "all jobs to complete", func() (bool, error) {
-		jobs, err := s.queries.CountJobs(ctx, s.pool, s.queue)
+		jobs, err := s.queries.CountJobs(ctx, s.pool, []string{s.queue, s.labels})
 		return jobs.Completed == jobs.Enqueued, err
 	})
 	if err != nil {

@@ -11,7 +11,8 @@ type facts struct {
 	placed     int // Enqueues that added a job.
 	duplicates int // Enqueues that found the job.
 	killed     int // Workers killed.
-	lost       int // Jobs that killed workers held, read from the inbox, or had lost before.
+	paused     int // Workers paused, in one job each.
+	lost       int // Jobs that killed workers held, read from the inbox, or had lost before; and those of the paused.
 }
 
 // row compares one expected number with the one found.
@@ -22,7 +23,7 @@ type row struct {
 
 // judge prints the table and tells whether it holds.
 func (s *show) judge(ctx context.Context) error {
-	jobs, err := s.queries.CountJobs(ctx, s.pool, s.queue)
+	jobs, err := s.queries.CountJobs(ctx, s.pool, []string{s.queue, s.labels})
 	if err != nil {
 		return err
 	}
@@ -30,27 +31,35 @@ func (s *show) judge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	crashed, reclaimed := 0, 0
+	labels, err := s.queries.CountCurrentLabels(ctx, s.pool, s.labels)
+	if err != nil {
+		return err
+	}
+	crashed, reclaimed := 0, s.reclaimedFrom(s.paused.by)
 	for _, process := range s.workers {
 		if process.exitErr != nil {
 			crashed++
-			reclaimed += s.reclaims.countFrom(process.id())
+			reclaimed += s.reclaimedFrom(process)
 		}
 	}
 	rows := []row{
 		{"jobs enqueued", s.facts.orders, int(jobs.Enqueued)},
 		{"duplicates refused", s.facts.orders, s.facts.duplicates},
 		{"workers crashed", s.facts.killed, crashed},
+		{"workers paused", s.facts.paused, s.steps.count(s.paused.Token, stepAwake)},
 		{"jobs reclaimed", s.facts.lost, reclaimed},
+		{"stale writes refused", s.facts.paused, s.steps.count(s.paused.Token, stepRefused)},
+		{"stale completions refused", s.facts.paused, s.steps.count(s.paused.Token, stepCompletionRefused)},
 		{"jobs completed", s.facts.orders, int(jobs.Completed)},
-		{"receipts sent", s.facts.orders, int(receipts.Sent)},
+		{"receipts sent", s.facts.orders - s.facts.paused, int(receipts.Sent)},
 		{"receipts sent again", 0, int(receipts.Repeated)},
+		{"labels up to date", s.facts.paused, int(labels)},
 	}
 	return s.print(rows)
 }
 
 func (s *show) print(rows []row) error {
-	fmt.Fprintf(s.Out, "\n  %-22s %9s %7s\n", "", "expected", "found")
+	fmt.Fprintf(s.Out, "\n  %-26s %9s %7s\n", "", "expected", "found")
 	broken := 0
 	for _, row := range rows {
 		verdict := s.story.paint(green, "ok")
@@ -58,7 +67,7 @@ func (s *show) print(rows []row) error {
 			verdict = s.story.paint(red, "differs")
 			broken++
 		}
-		fmt.Fprintf(s.Out, "  %-22s %9d %7d  %s\n", row.what, row.expected, row.found, verdict)
+		fmt.Fprintf(s.Out, "  %-26s %9d %7d  %s\n", row.what, row.expected, row.found, verdict)
 	}
 	fmt.Fprintln(s.Out)
 	if s.WithoutMark {
@@ -66,9 +75,14 @@ func (s *show) print(rows []row) error {
 			"written in the transaction that sends the receipt, the second run finds that it was sent:\n"+
 			"`holdfast demo` shows it.")
 	}
+	if s.WithoutFence {
+		fmt.Fprintln(s.Out, "A paused worker does not know that its lease has ended and its job has run again. With the guard, in\n"+
+			"the transaction that prints the label, the order refuses a lower token after a higher one:\n"+
+			"`holdfast demo` shows it.")
+	}
 	if broken > 0 {
 		return fmt.Errorf("%w: %d of %d rows differ", ErrBroken, broken, len(rows))
 	}
-	fmt.Fprintln(s.Out, "Every order got its receipt, and only one, through two crashes.")
+	fmt.Fprintln(s.Out, "Every receipt was sent, and only once, and the label is right, through two crashes and a pause.")
 	return nil
 }

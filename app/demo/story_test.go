@@ -60,7 +60,7 @@ func TestJudge_OneRowThatDiffersBreaksTheTable(t *testing.T) {
 	if err := s.print([]row{{"jobs completed", 302, 302}}); err != nil {
 		t.Error(err)
 	}
-	if !strings.Contains(out.String(), "302     302  ok\n") || !strings.Contains(out.String(), "Every order got its receipt") {
+	if !strings.Contains(out.String(), "302     302  ok\n") || !strings.Contains(out.String(), "Every receipt was sent") {
 		t.Errorf("printed:\n%s", out.String())
 	}
 	out.Reset()
@@ -68,7 +68,7 @@ func TestJudge_OneRowThatDiffersBreaksTheTable(t *testing.T) {
 	if !errors.Is(err, ErrBroken) || !strings.Contains(err.Error(), "1 of 2 rows differ") {
 		t.Errorf("got %v", err)
 	}
-	if !strings.Contains(out.String(), "302     303  differs\n") || strings.Contains(out.String(), "Every order") {
+	if !strings.Contains(out.String(), "302     303  differs\n") || strings.Contains(out.String(), "Every receipt") {
 		t.Errorf("printed:\n%s", out.String())
 	}
 }
@@ -80,5 +80,23 @@ func TestQuote_MakesOneWordForTheShell(t *testing.T) {
 		if err != nil || string(printed) != path {
 			t.Errorf("%s becomes %s (%v)", path, printed, err)
 		}
+	}
+}
+
+func TestSteps_AreCountedByTheClaimThatTookThem(t *testing.T) {
+	t.Parallel()
+	var s steps
+	older, newer := &workerProcess{name: "w4"}, &workerProcess{name: "w5"}
+	s.add(step{Name: stepReady, Token: 17, by: older})
+	s.add(step{Name: stepPrinted, Token: 23, by: newer})
+	s.add(step{Name: stepRefused, Token: 17, by: older})
+	for token, want := range map[int64]int{17: 1, 23: 0} {
+		if n := s.count(token, stepRefused); n != want {
+			t.Errorf("%d writes under token %d were refused, want %d", n, token, want)
+		}
+	}
+	found, exists := s.find(func(taken step) bool { return taken.Name == stepPrinted })
+	if !exists || found.by != newer {
+		t.Errorf("found %+v", found)
 	}
 }

@@ -10,18 +10,22 @@ import (
 	"github.com/holdfast-pg/holdfast/app/demo"
 )
 
-const flagWithoutMark = "without-mark"
+const (
+	flagWithoutMark  = "without-mark"
+	flagWithoutFence = "without-fence"
+)
 
 func demoCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "demo",
-		Usage: "watch durable work survive two crashes",
-		Description: "Starts a private Postgres and three workers, kills two of them, and counts what became of the work.\n" +
-			"It takes about ten seconds and leaves nothing behind. Environment variables that name a database\n" +
-			"are ignored. Exit code 0: every number is as expected; 1: one differs.",
+		Usage: "watch durable work survive two crashes and a pause",
+		Description: "Starts a private Postgres and five workers, kills two of them, pauses one for longer than its lease, and\n" +
+			"counts what became of the work. It takes about ten seconds and leaves nothing behind. Environment\n" +
+			"variables that name a database are ignored. Exit code 0: every number is as expected; 1: one differs.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: flagDatabaseURL, Usage: "the `URL` of a database to use in place of a private one; the demo migrates it and leaves its jobs there"},
 			withoutMarkFlag(),
+			withoutFenceFlag(),
 		},
 		Action: withArgs(0, 0, runDemo),
 	}
@@ -38,10 +42,11 @@ func runDemo(c *cli.Context) error {
 		}
 	}
 	return demo.Run(c.Context, demo.Options{
-		DatabaseURL: c.String(flagDatabaseURL),
-		WithoutMark: c.Bool(flagWithoutMark),
-		Program:     program,
-		Out:         c.App.Writer,
+		DatabaseURL:  c.String(flagDatabaseURL),
+		WithoutMark:  c.Bool(flagWithoutMark),
+		WithoutFence: c.Bool(flagWithoutFence),
+		Program:      program,
+		Out:          c.App.Writer,
 	})
 }
 
@@ -74,4 +79,20 @@ func demoReceiptCommand() *cli.Command {
 
 func withoutMarkFlag() cli.Flag {
 	return &cli.BoolFlag{Name: flagWithoutMark, Usage: "leave the handler's mark out, and see receipts sent twice", DisableDefaultText: true}
+}
+
+// demoLabelCommand is the worker that the demo pauses.
+func demoLabelCommand() *cli.Command {
+	return &cli.Command{
+		Name:   "demo-label",
+		Hidden: true,
+		Flags:  []cli.Flag{&cli.StringFlag{Name: "queue", Required: true, Usage: "the `QUEUE` of the labels"}, withoutFenceFlag()},
+		Action: withArgs(0, 0, func(c *cli.Context) error {
+			return demo.RunPrinter(c.Context, c.String("queue"), c.Bool(flagWithoutFence), c.App.Writer, c.App.ErrWriter)
+		}),
+	}
+}
+
+func withoutFenceFlag() cli.Flag {
+	return &cli.BoolFlag{Name: flagWithoutFence, Usage: "leave the handler's guard out, and see a label overwritten by an older run", DisableDefaultText: true}
 }

@@ -65,6 +65,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		Commands: []*cli.Command{
 			demoCommand(),
 			demoReceiptCommand(),
+			demoLabelCommand(),
 			migrateCommand(),
 			enqueueCommand(),
 			workCommand(),

@@ -10,12 +10,53 @@ import (
 	"fmt"
 )
 
+const changeAddress = `-- name: ChangeAddress :execrows
+UPDATE holdfast_demo.orders AS shop_order
+SET address = $1::text
+WHERE shop_order.id = $2::bigint
+`
+
+type ChangeAddressParams struct {
+	Address string
+	ID      int64
+}
+
+// ChangeAddress is what a customer does who moves. Zero rows: there is no such order.
+func (q *Queries) ChangeAddress(ctx context.Context, db DBTX, arg ChangeAddressParams) (int64, error) {
+	result, err := db.Exec(ctx, changeAddress, arg.Address, arg.ID)
+	if err != nil {
+		return 0, fmt.Errorf("query ChangeAddress: %w", err)
+	}
+	return result.RowsAffected(), nil
+}
+
+const countCurrentLabels = `-- name: CountCurrentLabels :one
+SELECT count(*)
+FROM holdfast.jobs AS job
+INNER JOIN holdfast_demo.orders AS shop_order
+    ON shop_order.id = (job.payload ->> 'order_id')::bigint
+WHERE job.queue = $1::text
+    AND job.lease_generation = shop_order.label_token
+`
+
+// CountCurrentLabels counts the labels that were printed under the last claim of their jobs:
+// the others have been overwritten by an older one.
+func (q *Queries) CountCurrentLabels(ctx context.Context, db DBTX, queue string) (int64, error) {
+	row := db.QueryRow(ctx, countCurrentLabels, queue)
+	var count int64
+	err := row.Scan(&count)
+	if err != nil {
+		err = fmt.Errorf("query CountCurrentLabels: %w", err)
+	}
+	return count, err
+}
+
 const countJobs = `-- name: CountJobs :one
 SELECT
     count(*) AS enqueued,
     count(*) FILTER (WHERE job.status = 'completed') AS completed
 FROM holdfast.jobs AS job
-WHERE job.queue = $1::text
+WHERE job.queue = ANY($1::text[])
 `
 
 type CountJobsRow struct {
@@ -23,9 +64,9 @@ type CountJobsRow struct {
 	Completed int64
 }
 
-// CountJobs counts the jobs of the demo's queue, all of them and the completed ones.
-func (q *Queries) CountJobs(ctx context.Context, db DBTX, queue string) (CountJobsRow, error) {
-	row := db.QueryRow(ctx, countJobs, queue)
+// CountJobs counts the jobs of the demo's queues, all of them and the completed ones.
+func (q *Queries) CountJobs(ctx context.Context, db DBTX, queues []string) (CountJobsRow, error) {
+	row := db.QueryRow(ctx, countJobs, queues)
 	var i CountJobsRow
 	err := row.Scan(&i.Enqueued, &i.Completed)
 	if err != nil {
@@ -88,6 +129,23 @@ func (q *Queries) DropSchema(ctx context.Context, db DBTX) error {
 	return nil
 }
 
+const findAddress = `-- name: FindAddress :one
+SELECT shop_order.address
+FROM holdfast_demo.orders AS shop_order
+WHERE shop_order.id = $1::bigint
+`
+
+// FindAddress reads where an order goes. No row: there is no such order.
+func (q *Queries) FindAddress(ctx context.Context, db DBTX, id int64) (string, error) {
+	row := db.QueryRow(ctx, findAddress, id)
+	var address string
+	err := row.Scan(&address)
+	if err != nil {
+		err = fmt.Errorf("query FindAddress: %w", err)
+	}
+	return address, err
+}
+
 const hasReceipt = `-- name: HasReceipt :one
 SELECT EXISTS (
     SELECT FROM holdfast_demo.receipts AS receipt
@@ -107,21 +165,47 @@ func (q *Queries) HasReceipt(ctx context.Context, db DBTX, orderID int64) (bool,
 }
 
 const placeOrder = `-- name: PlaceOrder :execrows
-INSERT INTO holdfast_demo.orders (id, email)
-VALUES ($1::bigint, $2::text)
+INSERT INTO holdfast_demo.orders (id, email, address)
+VALUES ($1::bigint, $2::text, $3::text)
 ON CONFLICT (id) DO NOTHING
 `
 
 type PlaceOrderParams struct {
-	ID    int64
-	Email string
+	ID      int64
+	Email   string
+	Address string
 }
 
 // PlaceOrder adds an order, unless an earlier try of the same request did.
 func (q *Queries) PlaceOrder(ctx context.Context, db DBTX, arg PlaceOrderParams) (int64, error) {
-	result, err := db.Exec(ctx, placeOrder, arg.ID, arg.Email)
+	result, err := db.Exec(ctx, placeOrder, arg.ID, arg.Email, arg.Address)
 	if err != nil {
 		return 0, fmt.Errorf("query PlaceOrder: %w", err)
+	}
+	return result.RowsAffected(), nil
+}
+
+const printLabel = `-- name: PrintLabel :execrows
+UPDATE holdfast_demo.orders AS shop_order
+SET
+    label = $1::text,
+    label_token = $2::bigint
+WHERE shop_order.id = $3::bigint
+`
+
+type PrintLabelParams struct {
+	Label string
+	Token int64
+	ID    int64
+}
+
+// PrintLabel is the side effect that is repeated without harm, unless an older run repeats it
+// after a newer one. Nothing here stands in its way: the guard has to.
+// Zero rows: there is no such order.
+func (q *Queries) PrintLabel(ctx context.Context, db DBTX, arg PrintLabelParams) (int64, error) {
+	result, err := db.Exec(ctx, printLabel, arg.Label, arg.Token, arg.ID)
+	if err != nil {
+		return 0, fmt.Errorf("query PrintLabel: %w", err)
 	}
 	return result.RowsAffected(), nil
 }
