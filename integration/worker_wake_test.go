@@ -42,6 +42,8 @@ func TestWake_SleepingWorkerIsWokenByAnEnqueue(t *testing.T) {
 		enqueue(t, database, domain.Key(fmt.Sprint("order:", i)))
 		untilCompleted(t, database, i+1)
 	}
+	enqueueNotes(t, database, 20)
+	untilCompleted(t, database, 40)
 }
 
 // The listener's connection may end at any time; the next one looks for what was missed.

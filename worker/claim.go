@@ -157,6 +157,10 @@ func (s *session) claim(ctx context.Context, request domain.ClaimRequest) (int, 
 	jobs, err := s.queue.Claim(call, request)
 	s.claimTimes.add(s.Clock.Now().Sub(sent))
 	for _, job := range jobs {
+		if s.isStopping() {
+			s.log.Info("a claim came too late to start its jobs: they are given back", "jobs", len(jobs))
+			break
+		}
 		<-s.slots
 		s.start(context.WithoutCancel(ctx), job, sent)
 	}

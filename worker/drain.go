@@ -85,9 +85,17 @@ func (s *session) inFlight() int {
 	return len(s.held)
 }
 
+// isStopping tells whether handlers have been cancelled.
+func (s *session) isStopping() bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.stopping
+}
+
 func (s *session) cancelHandlers() {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
+	s.stopping = true
 	for _, r := range s.held {
 		r.cancel(domain.ErrStopping)
 	}

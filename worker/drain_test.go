@@ -299,3 +299,23 @@ func TestDrain_LeavesTheRingThoughAClaimHangs(t *testing.T) {
 		w.wantReturned()
 	})
 }
+
+func TestDrain_ClaimThatAnswersAfterTheDeadlineStartsNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		answer := make(chan struct{})
+		id := w.enqueue(model.NewJob{})
+		w.spoil("Claim", fault{until: answer})
+		g := newGate(t)
+		w.start(g.handler())
+		w.stop()
+		w.advance(drainDeadline)
+		w.wantWorking()
+		close(answer)
+		synctest.Wait()
+		w.wantReturned()
+		equal(t, "handlers started", len(g.jobs()), 0)
+		w.wantJob(id, domain.StatusPending, 0)
+	})
+}

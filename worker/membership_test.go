@@ -75,15 +75,34 @@ func TestRing_WorkerClaimsFromItsOwnBuckets(t *testing.T) {
 		if len(own) == 0 || len(own) > buckets/2 {
 			t.Fatalf("owns %d of %d buckets among three workers", len(own), buckets)
 		}
-		mine, other := w.enqueue(model.NewJob{Key: keyWithin(own)}), w.enqueue(model.NewJob{Key: keyOutside(own)})
-		w.advance(1900 * time.Millisecond)
-		w.wantJob(mine, domain.StatusCompleted, 1)
-		w.wantJob(other, domain.StatusPending, 0)
-		// Its owner has had two seconds; now it is anybody's who is idle.
-		w.advance(4 * time.Second)
-		w.wantJob(other, domain.StatusCompleted, 1)
+		mine := w.enqueue(model.NewJob{Key: keyWithin(own)})
 		w.advance(10 * time.Second)
+		w.wantJob(mine, domain.StatusCompleted, 1)
 		equal(t, "buckets in the registry", w.facts().Buckets, len(own))
+		// Its owner has two seconds for a job, whenever the others look; then it is anybody's
+		// who is idle.
+		for i := range 10 {
+			w.advance(time.Duration(i) * 370 * time.Millisecond)
+			other := w.enqueue(model.NewJob{Key: keyOutside(own)})
+			w.advance(1999 * time.Millisecond)
+			w.wantJob(other, domain.StatusPending, 0)
+			w.advance(5 * time.Second)
+			w.wantJob(other, domain.StatusCompleted, 1)
+		}
+	})
+}
+
+func TestRing_OnlyWorkerLooksForNoStrays(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.start(returning(nil))
+		w.advance(time.Minute)
+		for _, c := range w.calls("Claim") {
+			if c.request.DueFor > 0 && !c.request.Lanes {
+				t.Fatal("looked for strays though every bucket is its own")
+			}
+		}
 	})
 }
 
@@ -164,9 +183,25 @@ func TestRing_FailedLookKeepsTheRing(t *testing.T) {
 		w.start(returning(nil))
 		w.spoil("Members", fault{err: errCut, times: always})
 		w.advance(time.Minute)
+		if looks := len(w.calls("Members")); looks < 10 {
+			t.Errorf("%d looks in a minute: it waits too long after a failed one", looks)
+		}
 		id := w.enqueue(model.NewJob{})
 		w.advance(1750 * time.Millisecond)
 		w.wantJob(id, domain.StatusCompleted, 1)
+	})
+}
+
+func TestRing_TooFewBucketsAreWarnedOf(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.members = with("w1", "w2", "w3")
+		w.start(returning(nil))
+		equal(t, "warnings with 32 buckets for three workers", w.log.count("level=WARN", "so few buckets"), 0)
+		w.members = with("w1", "w2", "w3", "w4")
+		w.advance(9 * time.Second)
+		equal(t, "warnings with 32 buckets for four workers", w.log.count("level=WARN", "so few buckets"), 1)
 	})
 }
 

@@ -167,8 +167,17 @@ func (q *queue) Members(ctx context.Context, queues []string, ttl time.Duration)
 }
 
 func (q *queue) Listen(ctx context.Context, ready func(), hear func(domain.Ring)) error {
-	_, err := send(ctx, q, call{method: "Listen"}, func() (any, error) { return nil, q.Queue.Listen(ctx, ready, hear) })
-	return err
+	// A listener is cut off once it listens, if at all.
+	if cut := q.note(call{method: "Listen"}); cut.err != nil {
+		if cut.lost {
+			ready()
+		}
+		if err := cut.wait(ctx, q.clock); err != nil {
+			return err
+		}
+		return cut.err
+	}
+	return q.Queue.Listen(ctx, ready, hear)
 }
 
 func (q *queue) Arm(ctx context.Context, workerID string, queues []string) error {

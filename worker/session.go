@@ -31,10 +31,11 @@ type session struct {
 	waitTimes   recent // Of jobs, from due to claimed.
 	handleTimes recent // Of handlers.
 
-	mutex   sync.Mutex
-	held    map[domain.Claim]*run
-	heavies map[string]bool // Kinds whose payloads were warned about.
-	phase   int             // The turn in which the latest job is renewed; the claim loop's.
+	mutex    sync.Mutex
+	held     map[domain.Claim]*run
+	stopping bool            // Handlers are cancelled, and no other is started.
+	heavies  map[string]bool // Kinds whose payloads were warned about.
+	phase    int             // The turn in which the latest job is renewed; the claim loop's.
 }
 
 func newSession(w *Worker, registration domain.Registration, meta domain.Meta) *session {

@@ -102,6 +102,23 @@ func TestWake_LostListenerIsReplaced(t *testing.T) {
 	})
 }
 
+func TestWake_CutListenerLeavesTheWorkerPolling(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newListeningWorld(t)
+		w.spoil("Listen", fault{err: errCut, lost: true, takes: 5 * time.Second})
+		w.spoil("Listen", fault{err: errCut, takes: time.Hour})
+		w.start(returning(nil))
+		w.advance(4 * time.Second)
+		equal(t, "times armed", len(w.calls("Arm")), 1)
+		w.advance(20 * time.Second)
+		equal(t, "wake mode", w.facts().Wake, "poll")
+		id := w.enqueue(model.NewJob{})
+		w.advance(1500 * time.Millisecond)
+		w.wantJob(id, domain.StatusCompleted, 1)
+	})
+}
+
 // As behind a pooler in transaction mode.
 func TestWake_WhereNotificationsDoNotArriveItPollsAndSaysSoOnce(t *testing.T) {
 	t.Parallel()
