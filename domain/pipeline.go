@@ -10,8 +10,9 @@ import (
 )
 
 // planned is a DBTX that sends PlanByIndex in front of every statement over a set, in the
-// same round trip and the same transaction: an implicit one on a pool. With the planner's statistics wrong, as
-// they are on a fresh table, a set joined to the inbox is otherwise a sequential scan.
+// same round trip and the same transaction: an implicit one on a pool. With the planner's
+// statistics wrong, as they are on a fresh table, a set joined to the inbox is otherwise a
+// sequential scan.
 type planned struct {
 	db interface { // A *pgxpool.Pool or a pgx.Tx.
 		SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults

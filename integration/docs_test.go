@@ -36,7 +36,7 @@ func TestDocs_CodeIsThatOfTheExamples(t *testing.T) {
 			shown[strings.TrimSpace(match[1])] = false
 		}
 	}
-	for document, others := range map[string]bool{"README.md": true, "docs/fencing.md": false, "docs/idempotency.md": false} {
+	for document, others := range map[string]bool{"README.md": true, "docs/scaling.md": true, "docs/fencing.md": false, "docs/idempotency.md": false} {
 		blocks := codeBlock.FindAllStringSubmatch(read(t, "../"+document), -1)
 		if len(blocks) == 0 {
 			t.Errorf("%s shows no code", document)

@@ -211,7 +211,7 @@ func TestComesBack_HandleTxKeepsAStricterIdleTimeout(t *testing.T) {
 		t.Run(setting, func(t *testing.T) {
 			t.Parallel()
 			database := pgtest.New(t)
-			config := database.Pool.Config()
+			config := database.Direct(t).Pool.Config() // A pooler refuses settings of a session.
 			config.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = setting
 			pool, err := pgxpool.NewWithConfig(t.Context(), config)
 			if err != nil {

@@ -59,7 +59,7 @@ func TestRenew_LeasesOfLongJobsAreHeapOnlyUpdates(t *testing.T) {
 	enqueueNotes(t, database, jobs)
 	config := quick()
 	config.Concurrency, config.ClaimBatch = jobs, jobs
-	config.RenewEvery = time.Second
+	config.RenewEvery = 3 * time.Second // On a busy machine two turns of less would become one.
 	finish := make(chan struct{})
 	startWorker(t, database, database.Pool, "w", config, holdfast.Handle(func(ctx context.Context, _ holdfast.Job[note]) error {
 		select {
@@ -78,7 +78,7 @@ func TestRenew_LeasesOfLongJobsAreHeapOnlyUpdates(t *testing.T) {
 	// A session reports what it did about a second later. The claims are no heap-only updates.
 	pgtest.Eventually(t, patience, "the claims are counted", func() bool { return updates("updated")-updates("hot_updated") >= jobs })
 	all, hot := updates("updated"), updates("hot_updated")
-	pgtest.Eventually(t, patience, "each lease has been renewed three times", func() bool { return updates("updated") >= all+3*jobs })
+	pgtest.Eventually(t, patience, "each lease has been renewed twice", func() bool { return updates("updated") >= all+2*jobs })
 	ratio := float64(updates("hot_updated")-hot) / float64(updates("updated")-all)
 	t.Logf("%.1f %% of %d renewals were heap-only", 100*ratio, updates("updated")-all)
 	if ratio < 0.9 {

@@ -19,9 +19,10 @@ type ear struct {
 	rings []domain.Ring
 }
 
-func newEar(t *testing.T, queue *domain.Queue) *ear {
+func newEar(t *testing.T, database *pgtest.Database) *ear {
 	t.Helper()
 	heard := &ear{}
+	queue := database.Direct(t).Queue(t) // A pooler passes no notification on.
 	ready := make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -69,7 +70,7 @@ func TestWake_ArmedWorkersHearOfTheBucketOfANewJob(t *testing.T) {
 	t.Parallel()
 	database := pgtest.New(t)
 	queue := database.Queue(t)
-	heard := newEar(t, queue)
+	heard := newEar(t, database)
 	if err := queue.Arm(t.Context(), "w1", []string{"default", "mail"}); err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +124,7 @@ func TestWake_NoRingWithoutANeed(t *testing.T) {
 			if err := queue.Arm(t.Context(), "w1", []string{"default"}); err != nil {
 				t.Fatal(err)
 			}
-			heard := newEar(t, queue)
+			heard := newEar(t, database)
 			options := prepare(t, database, queue)
 			enqueue(t, database, options...)
 			enqueueNotes(t, database, 2, options...)
@@ -139,7 +140,7 @@ func TestWake_ASetRingsOnceAQueue(t *testing.T) {
 	if err := queue.Arm(t.Context(), "w1", []string{"default"}); err != nil {
 		t.Fatal(err)
 	}
-	heard := newEar(t, queue)
+	heard := newEar(t, database)
 	enqueueNotes(t, database, 100)
 	enqueueNotes(t, database, 100, domain.Key("order:9182"))
 	pgtest.Eventually(t, 5*time.Second, "both sets are heard", func() bool { return heard.count() >= 2 })

@@ -102,7 +102,7 @@ func TestHintsAreHints_WithoutNotificationsEveryJobIsFound(t *testing.T) {
 func TestWake_SaturatedWorkerIsNotRungForEveryEnqueue(t *testing.T) {
 	t.Parallel()
 	database := pgtest.New(t)
-	heard := newEar(t, database.Queue(t))
+	heard := newEar(t, database)
 	config := quick()
 	config.Concurrency = 1
 	config.DirectURL = database.Config().ConnString()
@@ -141,7 +141,7 @@ func TestTogether_RolledBackEnqueueDoesNotRing(t *testing.T) {
 	if err := queue.Arm(t.Context(), "w1", []string{"default"}); err != nil {
 		t.Fatal(err)
 	}
-	heard := newEar(t, queue)
+	heard := newEar(t, database)
 	tx, err := database.Pool.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -28,10 +28,10 @@ func (s *session) housekeepingLoop(ctx context.Context) {
 		defer cancel()
 		elected, err := s.queue.Elect(bounded, s.chores)
 		switch {
-		case elected:
-			lost = 0
 		case ctx.Err() != nil:
 			return
+		case elected:
+			lost = 0
 		default:
 			lost++
 		}
