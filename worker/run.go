@@ -48,6 +48,7 @@ func (s *session) start(ctx context.Context, job domain.ClaimedJob, sent time.Ti
 	s.mutex.Lock()
 	s.held[job.Claim] = r
 	s.mutex.Unlock()
+	s.warnOfPayload(r)
 	s.running.Go(func() {
 		defer func() { s.slots <- struct{}{} }()
 		defer cancel(nil)
@@ -57,6 +58,14 @@ func (s *session) start(ctx context.Context, job domain.ClaimedJob, sent time.Ti
 		r.log.Debug("job started")
 		outcome = s.handle(handling, r, handler)
 	})
+}
+
+// warnOfPayload tells once a kind that its payloads are large. The claim loop calls it.
+func (s *session) warnOfPayload(r *run) {
+	if size := len(r.job.Payload); size > s.PayloadWarning && !s.heavies[r.job.Kind] {
+		s.heavies[r.job.Kind] = true
+		r.log.Warn("large payloads slow claims down: store the body elsewhere and send a pointer", "bytes", size, "advised", s.PayloadWarning)
+	}
 }
 
 func (s *session) outcomeOf(err error, job domain.ClaimedJob) domain.Outcome {

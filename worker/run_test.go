@@ -223,3 +223,18 @@ func TestRun_UndecodablePayloadFailsAtOnceWithTheReason(t *testing.T) {
 		}
 	})
 }
+
+func TestRun_LargePayloadIsWarnedOfOnceAKind(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.config.PayloadWarning = 100
+		for range 3 {
+			w.enqueue(model.NewJob{Payload: payload(t, letter{To: strings.Repeat("a", 100)})})
+			w.enqueue(model.NewJob{Payload: payload(t, letter{To: "a"})})
+		}
+		w.start(returning(nil))
+		equal(t, "jobs completed", w.count(domain.StatusCompleted), 6)
+		equal(t, "warnings", w.log.count("level=WARN", "large payloads", "kind=send", "bytes=109"), 1)
+	})
+}
