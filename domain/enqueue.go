@@ -155,7 +155,7 @@ func Enqueue(ctx context.Context, db DBTX, args Args, options ...EnqueueOption) 
 		}
 	}
 	if errors.Is(err, pgx.ErrNoRows) {
-		err = fmt.Errorf("queue %q: %w", job.Queue, ErrUnknownQueue)
+		err = fmt.Errorf("queue %q: %w", job.Queue, errUnseenQueue)
 	}
 	if err != nil {
 		return EnqueueResult{}, fmt.Errorf("enqueue %s: %w", job.Kind, explain(err))
@@ -189,7 +189,7 @@ func EnqueueMany(ctx context.Context, db DBTX, jobs ...NewJob) ([]EnqueueResult,
 		}
 	}
 	if err == nil && len(rows) == 0 {
-		err = ErrUnknownQueue
+		err = errUnseenQueue
 	}
 	if err != nil {
 		return nil, fmt.Errorf("enqueue %d jobs: %w", len(jobs), explain(err))

@@ -26,9 +26,10 @@ var (
 	// ErrNotFound says that there is no such job.
 	ErrNotFound = errors.New("no such job: it never was, was purged or dropped, or its retention has passed")
 
-	// ErrUnknownQueue says that a queue could not be created either. It happens when another
-	// transaction created it and this one cannot see it yet: retry the transaction.
-	ErrUnknownQueue = errors.New("no such queue in this snapshot: retry the transaction")
+	// ErrUnknownQueue says that there is no such queue. From a call that creates queues it
+	// means that another transaction has created it and this one cannot see it: retry the
+	// transaction.
+	ErrUnknownQueue = errors.New("no such queue")
 
 	// ErrWorkerExists says that the registry holds another worker of this id.
 	ErrWorkerExists = errors.New("a worker with this id is registered already")
@@ -47,6 +48,9 @@ var (
 	ErrNotMigrated = errors.New("the database has no holdfast schema: run `holdfast migrate up`")
 )
 
+// errUnseenQueue is what a call that creates queues says of one that it cannot see.
+var errUnseenQueue = fmt.Errorf("%w that this transaction can see: retry it", ErrUnknownQueue)
+
 // InvalidError says which argument was refused and why. Nothing was sent to the database, or
 // the database refused it.
 type InvalidError struct {
@@ -61,10 +65,15 @@ func (e *InvalidError) Error() string {
 
 // limitNames says in words what each CHECK of the schema limits.
 var limitNames = map[string]InvalidError{
-	"inbox_payload_size":   {Field: "payload", Reason: "is over the limit of 256 KB as stored"},
-	"inbox_headers_size":   {Field: "headers", Reason: "are over the limit of 8 KB as stored"},
-	"inbox_kind_length":    {Field: "kind", Reason: "must have 1 to 200 characters"},
-	"queues_name_length":   {Field: "queue", Reason: "must have 1 to 200 characters"},
+	"inbox_payload_size": {Field: "payload", Reason: "is over the limit of 256 KB as stored"},
+	"inbox_headers_size": {Field: "headers", Reason: "are over the limit of 8 KB as stored"},
+	"inbox_kind_length":  {Field: "kind", Reason: "must have 1 to 200 characters"},
+	"queues_name_length": {Field: "queue", Reason: "must have 1 to 200 characters"},
+
+	"queues_max_attempts_positive":  {Field: "max attempts", Reason: "must be 1 at least"},
+	"queues_keep_within_retention":  {Field: "keep for", Reason: "must not be longer than the retention: change both together"},
+	"queues_dedupe_window_positive": {Field: "dedupe window", Reason: "must be positive"},
+
 	"handled_key_length":   {Field: "key", Reason: "must have 1 to 200 characters"},
 	"handled_scope_length": {Field: "name", Reason: "must have 1 to 200 characters"},
 }

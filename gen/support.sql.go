@@ -7,6 +7,7 @@ package gen
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -235,6 +236,71 @@ func (q *Queries) ListJobStates(ctx context.Context, db DBTX, ids []pgtype.UUID)
 	return items, nil
 }
 
+const listWorkers = `-- name: ListWorkers :many
+SELECT
+    worker.id,
+    worker.status,
+    worker.queues,
+    worker.started_at,
+    worker.last_seen_at,
+    (now() - worker.last_seen_at)::interval AS silence,
+    worker.metadata
+FROM holdfast.workers AS worker
+WHERE worker.status <> 'dead'
+    OR ($1::boolean AND worker.last_seen_at > now() - interval '1 day')
+ORDER BY
+    worker.status,
+    worker.started_at,
+    worker.id
+LIMIT $2::integer
+`
+
+type ListWorkersParams struct {
+	WithDead bool
+	MaxRows  int32
+}
+
+type ListWorkersRow struct {
+	ID         string
+	Status     WorkerStatus
+	Queues     []string
+	StartedAt  time.Time
+	LastSeenAt time.Time
+	Silence    time.Duration
+	Metadata   json.RawMessage
+}
+
+// ListWorkers lists the workers that are alive or draining, and on request those that died
+// within the last day, in this order and by the time they joined. Called by
+// domain/support.go. Index: none, the table has a row a worker.
+func (q *Queries) ListWorkers(ctx context.Context, db DBTX, arg ListWorkersParams) ([]ListWorkersRow, error) {
+	rows, err := db.Query(ctx, listWorkers, arg.WithDead, arg.MaxRows)
+	if err != nil {
+		return nil, fmt.Errorf("query ListWorkers: %w", err)
+	}
+	defer rows.Close()
+	items := []ListWorkersRow{}
+	for rows.Next() {
+		var i ListWorkersRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.Status,
+			&i.Queues,
+			&i.StartedAt,
+			&i.LastSeenAt,
+			&i.Silence,
+			&i.Metadata,
+		); err != nil {
+			return nil, fmt.Errorf("query ListWorkers: %w", err)
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("query ListWorkers: %w", err)
+	}
+	return items, nil
+}
+
 const oldestPendingJob = `-- name: OldestPendingJob :one
 SELECT
     oldest.id,
@@ -292,4 +358,249 @@ func (q *Queries) OldestPendingJob(ctx context.Context, db DBTX, queue string) (
 		err = fmt.Errorf("query OldestPendingJob: %w", err)
 	}
 	return i, err
+}
+
+const sampleKeys = `-- name: SampleKeys :many
+WITH bucket AS MATERIALIZED (
+    SELECT
+        every_bucket.number,
+        ARRAY(
+            SELECT job.partition_key
+            FROM holdfast.inbox AS job
+            WHERE job.status = 'pending'
+                AND NOT job.ordered
+                AND job.queue = $2::text
+                AND job.partition_bucket = every_bucket.number
+                AND job.available_at <= now()
+            ORDER BY
+                job.available_at,
+                job.seq
+            LIMIT 20
+        ) AS first_keys
+    FROM generate_series(0, (SELECT meta.bucket_count FROM holdfast.meta AS meta WHERE meta.singleton) - 1) AS every_bucket (number)
+),
+depth AS MATERIALIZED (
+    SELECT GREATEST(20, 20000 / GREATEST(count(*), 1)) AS jobs
+    FROM bucket
+    WHERE cardinality(bucket.first_keys) = 20
+),
+sample AS (
+    SELECT unnest(bucket.first_keys) AS partition_key
+    FROM bucket
+    WHERE cardinality(bucket.first_keys) < 20
+    UNION ALL
+    SELECT deeper.partition_key
+    FROM bucket
+    CROSS JOIN LATERAL (
+        SELECT job.partition_key
+        FROM holdfast.inbox AS job
+        WHERE job.status = 'pending'
+            AND NOT job.ordered
+            AND job.queue = $2::text
+            AND job.partition_bucket = bucket.number
+            AND job.available_at <= now()
+        ORDER BY
+            job.available_at,
+            job.seq
+        LIMIT (SELECT depth.jobs FROM depth)
+    ) AS deeper
+    WHERE cardinality(bucket.first_keys) = 20
+)
+SELECT
+    sample.partition_key::text AS partition_key,
+    count(*) AS jobs,
+    (sum(count(*)) OVER ())::bigint AS all_jobs
+FROM sample
+GROUP BY sample.partition_key
+ORDER BY
+    jobs DESC,
+    sample.partition_key
+LIMIT $1::integer
+`
+
+type SampleKeysParams struct {
+	MaxRows int32
+	Queue   string
+}
+
+type SampleKeysRow struct {
+	PartitionKey string
+	Jobs         int64
+	AllJobs      int64
+}
+
+// SampleKeys counts by partition key the jobs at the head of a queue that are not ordered:
+// the first due ones of each bucket. A bucket gives 20, and more where few buckets have so
+// many: 20,000 in all, so that a key alone in its bucket shows its weight. Returns the keys
+// with most jobs, and with each how many jobs were counted in all. The cost is that of 20
+// jobs a bucket and 20,000 more, whatever the backlog. Called by domain/support.go. No
+// rows: no such job is due. Index: inbox_claim_idx.
+func (q *Queries) SampleKeys(ctx context.Context, db DBTX, arg SampleKeysParams) ([]SampleKeysRow, error) {
+	rows, err := db.Query(ctx, sampleKeys, arg.MaxRows, arg.Queue)
+	if err != nil {
+		return nil, fmt.Errorf("query SampleKeys: %w", err)
+	}
+	defer rows.Close()
+	items := []SampleKeysRow{}
+	for rows.Next() {
+		var i SampleKeysRow
+		if err := rows.Scan(&i.PartitionKey, &i.Jobs, &i.AllJobs); err != nil {
+			return nil, fmt.Errorf("query SampleKeys: %w", err)
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("query SampleKeys: %w", err)
+	}
+	return items, nil
+}
+
+const sampleLanes = `-- name: SampleLanes :many
+WITH RECURSIVE args AS (
+    -- sqlc does not see a parameter in the first branch of a recursion.
+    SELECT
+        $1::text AS queue,
+        $3::integer AS from_bucket,
+        $4::integer AS before_bucket,
+        $2::integer AS max_lanes
+),
+lane AS (
+    (
+        SELECT
+            1 AS number,
+            head.partition_bucket,
+            head.partition_key
+        FROM args
+        CROSS JOIN LATERAL (
+            SELECT
+                job.partition_bucket,
+                job.partition_key
+            FROM holdfast.inbox AS job
+            WHERE job.status = 'pending'
+                AND job.ordered
+                AND job.queue = args.queue
+                AND job.partition_bucket >= args.from_bucket
+                AND job.partition_bucket < args.before_bucket
+            ORDER BY
+                job.partition_bucket,
+                job.partition_key
+            LIMIT 1
+        ) AS head
+    )
+    UNION ALL
+    SELECT
+        lane.number + 1,
+        head.partition_bucket,
+        head.partition_key
+    FROM lane
+    CROSS JOIN args
+    CROSS JOIN LATERAL (
+        SELECT
+            job.partition_bucket,
+            job.partition_key
+        FROM holdfast.inbox AS job
+        WHERE job.status = 'pending'
+            AND job.ordered
+            AND job.queue = args.queue
+            AND (job.partition_bucket, job.partition_key) > (lane.partition_bucket, lane.partition_key)
+            AND job.partition_bucket < args.before_bucket
+        ORDER BY
+            job.partition_bucket,
+            job.partition_key
+        LIMIT 1
+    ) AS head
+    WHERE lane.number < args.max_lanes
+),
+counted AS MATERIALIZED (
+    SELECT
+        lane.number,
+        lane.partition_bucket,
+        lane.partition_key,
+        (
+            SELECT count(*)
+            FROM (
+                SELECT
+                FROM holdfast.inbox AS job
+                WHERE job.status = 'pending'
+                    AND job.ordered
+                    AND job.queue = $1::text
+                    AND job.partition_bucket = lane.partition_bucket
+                    AND job.partition_key = lane.partition_key
+                ORDER BY job.seq
+                LIMIT 100
+            ) AS first_jobs
+        ) AS jobs
+    FROM lane
+),
+depth AS MATERIALIZED (
+    SELECT GREATEST(100, 20000 / GREATEST(count(*), 1)) AS jobs
+    FROM counted
+    WHERE counted.jobs = 100
+)
+SELECT
+    counted.partition_key,
+    (
+        CASE
+            WHEN counted.jobs < 100 OR (SELECT depth.jobs FROM depth) = 100 THEN counted.jobs
+            ELSE (
+                SELECT count(*)
+                FROM (
+                    SELECT
+                    FROM holdfast.inbox AS job
+                    WHERE job.status = 'pending'
+                        AND job.ordered
+                        AND job.queue = $1::text
+                        AND job.partition_bucket = counted.partition_bucket
+                        AND job.partition_key = counted.partition_key
+                    ORDER BY job.seq
+                    LIMIT (SELECT depth.jobs FROM depth)
+                ) AS first_jobs
+            )
+        END
+    )::bigint AS jobs
+FROM counted
+ORDER BY counted.number
+LIMIT $2::integer
+`
+
+type SampleLanesParams struct {
+	Queue        string
+	MaxLanes     int32
+	FromBucket   int32
+	BeforeBucket int32
+}
+
+type SampleLanesRow struct {
+	PartitionKey string
+	Jobs         int64
+}
+
+// SampleLanes counts the jobs that wait in the lanes of an ordered queue: in the first lanes
+// of a range of buckets, 100 in each, and more where few lanes have so many: 20,000 in all.
+// It jumps from lane to lane, so that the cost is that of @max_lanes lanes and their counts,
+// whatever the backlog. Called by domain/support.go. No rows: the range has no lane.
+// Index: inbox_lane_idx.
+func (q *Queries) SampleLanes(ctx context.Context, db DBTX, arg SampleLanesParams) ([]SampleLanesRow, error) {
+	rows, err := db.Query(ctx, sampleLanes,
+		arg.Queue,
+		arg.MaxLanes,
+		arg.FromBucket,
+		arg.BeforeBucket,
+	)
+	if err != nil {
+		return nil, fmt.Errorf("query SampleLanes: %w", err)
+	}
+	defer rows.Close()
+	items := []SampleLanesRow{}
+	for rows.Next() {
+		var i SampleLanesRow
+		if err := rows.Scan(&i.PartitionKey, &i.Jobs); err != nil {
+			return nil, fmt.Errorf("query SampleLanes: %w", err)
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("query SampleLanes: %w", err)
+	}
+	return items, nil
 }

@@ -224,6 +224,8 @@ func makeUp(value reflect.Value) error {
 		value.Set(reflect.ValueOf(90 * time.Second))
 	case string:
 		value.SetString("default") // Also the name of a queue that exists.
+	case gen.RetentionMode:
+		value.Set(reflect.ValueOf(gen.HoldfastRetentionModeKeep))
 	case int32, int64:
 		value.SetInt(7)
 	case bool:
@@ -236,6 +238,9 @@ func makeUp(value reflect.Value) error {
 
 func makeUpParts(value reflect.Value) error {
 	switch value.Kind() {
+	case reflect.Pointer:
+		value.Set(reflect.New(value.Type().Elem()))
+		return makeUp(value.Elem())
 	case reflect.Slice:
 		value.Set(reflect.MakeSlice(value.Type(), 2, 2))
 		return errors.Join(makeUp(value.Index(0)), makeUp(value.Index(1)))

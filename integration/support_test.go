@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -96,4 +97,35 @@ func TestOperate_RedriveGivesDeadJobsAllTheirAttemptsBack(t *testing.T) {
 	if len(jobs) != 2 || jobs[0].Attempt != 1 || jobs[1].Attempt != 1 {
 		t.Fatalf("after the redrive claimed %+v", jobs)
 	}
+}
+
+func TestSupport_WorkersAreListedTheDeadOfTheLastDayOnRequest(t *testing.T) {
+	t.Parallel()
+	database := pgtest.New(t)
+	queue := database.Queue(t)
+	for _, id := range []string{"early", "late", "drains", "died", "died long ago"} {
+		join(t, queue, id)
+	}
+	wantError(t, domain.Drain(t.Context(), database.Pool, "drains"), nil)
+	database.Exec(t, "UPDATE holdfast.workers SET started_at = now() - interval '1 hour', last_seen_at = now() - interval '10 seconds' WHERE id = 'early'")
+	database.Exec(t, "UPDATE holdfast.workers SET status = 'dead', last_seen_at = now() - interval '23 hours' WHERE id = 'died'")
+	database.Exec(t, "UPDATE holdfast.workers SET status = 'dead', last_seen_at = now() - interval '25 hours' WHERE id = 'died long ago'")
+	list := func(dead bool, limit int, want ...string) []domain.WorkerRecord {
+		t.Helper()
+		workers, err := domain.ListWorkers(t.Context(), database.Pool, dead, limit)
+		var ids []string
+		for _, worker := range workers {
+			ids = append(ids, worker.ID)
+		}
+		if err != nil || !slices.Equal(ids, want) {
+			t.Fatalf("listed %q, %v; want %q", ids, err, want)
+		}
+		return workers
+	}
+	early := list(false, 9, "early", "late", "drains")[0]
+	if early.Status != domain.WorkerAlive || early.Silence < 10*time.Second || early.Silence > time.Minute || !slices.Equal(early.Queues, []string{domain.DefaultQueue}) {
+		t.Errorf("%+v", early)
+	}
+	list(true, 9, "early", "late", "drains", "died")
+	list(true, 2, "early", "late")
 }

@@ -115,3 +115,199 @@ ORDER BY
     jobs DESC,
     job.partition_key
 LIMIT @max_rows::integer;
+
+-- name: ListWorkers :many
+-- ListWorkers lists the workers that are alive or draining, and on request those that died
+-- within the last day, in this order and by the time they joined. Called by
+-- domain/support.go. Index: none, the table has a row a worker.
+SELECT
+    worker.id,
+    worker.status,
+    worker.queues,
+    worker.started_at,
+    worker.last_seen_at,
+    (now() - worker.last_seen_at)::interval AS silence,
+    worker.metadata
+FROM holdfast.workers AS worker
+WHERE worker.status <> 'dead'
+    OR (@with_dead::boolean AND worker.last_seen_at > now() - interval '1 day')
+ORDER BY
+    worker.status,
+    worker.started_at,
+    worker.id
+LIMIT @max_rows::integer;
+
+-- name: SampleKeys :many
+-- SampleKeys counts by partition key the jobs at the head of a queue that are not ordered:
+-- the first due ones of each bucket. A bucket gives 20, and more where few buckets have so
+-- many: 20,000 in all, so that a key alone in its bucket shows its weight. Returns the keys
+-- with most jobs, and with each how many jobs were counted in all. The cost is that of 20
+-- jobs a bucket and 20,000 more, whatever the backlog. Called by domain/support.go. No
+-- rows: no such job is due. Index: inbox_claim_idx.
+WITH bucket AS MATERIALIZED (
+    SELECT
+        every_bucket.number,
+        ARRAY(
+            SELECT job.partition_key
+            FROM holdfast.inbox AS job
+            WHERE job.status = 'pending'
+                AND NOT job.ordered
+                AND job.queue = @queue::text
+                AND job.partition_bucket = every_bucket.number
+                AND job.available_at <= now()
+            ORDER BY
+                job.available_at,
+                job.seq
+            LIMIT 20
+        ) AS first_keys
+    FROM generate_series(0, (SELECT meta.bucket_count FROM holdfast.meta AS meta WHERE meta.singleton) - 1) AS every_bucket (number)
+),
+depth AS MATERIALIZED (
+    SELECT GREATEST(20, 20000 / GREATEST(count(*), 1)) AS jobs
+    FROM bucket
+    WHERE cardinality(bucket.first_keys) = 20
+),
+sample AS (
+    SELECT unnest(bucket.first_keys) AS partition_key
+    FROM bucket
+    WHERE cardinality(bucket.first_keys) < 20
+    UNION ALL
+    SELECT deeper.partition_key
+    FROM bucket
+    CROSS JOIN LATERAL (
+        SELECT job.partition_key
+        FROM holdfast.inbox AS job
+        WHERE job.status = 'pending'
+            AND NOT job.ordered
+            AND job.queue = @queue::text
+            AND job.partition_bucket = bucket.number
+            AND job.available_at <= now()
+        ORDER BY
+            job.available_at,
+            job.seq
+        LIMIT (SELECT depth.jobs FROM depth)
+    ) AS deeper
+    WHERE cardinality(bucket.first_keys) = 20
+)
+SELECT
+    sample.partition_key::text AS partition_key,
+    count(*) AS jobs,
+    (sum(count(*)) OVER ())::bigint AS all_jobs
+FROM sample
+GROUP BY sample.partition_key
+ORDER BY
+    jobs DESC,
+    sample.partition_key
+LIMIT @max_rows::integer;
+
+-- name: SampleLanes :many
+-- SampleLanes counts the jobs that wait in the lanes of an ordered queue: in the first lanes
+-- of a range of buckets, 100 in each, and more where few lanes have so many: 20,000 in all.
+-- It jumps from lane to lane, so that the cost is that of @max_lanes lanes and their counts,
+-- whatever the backlog. Called by domain/support.go. No rows: the range has no lane.
+-- Index: inbox_lane_idx.
+WITH RECURSIVE args AS (
+    -- sqlc does not see a parameter in the first branch of a recursion.
+    SELECT
+        @queue::text AS queue,
+        @from_bucket::integer AS from_bucket,
+        @before_bucket::integer AS before_bucket,
+        @max_lanes::integer AS max_lanes
+),
+lane AS (
+    (
+        SELECT
+            1 AS number,
+            head.partition_bucket,
+            head.partition_key
+        FROM args
+        CROSS JOIN LATERAL (
+            SELECT
+                job.partition_bucket,
+                job.partition_key
+            FROM holdfast.inbox AS job
+            WHERE job.status = 'pending'
+                AND job.ordered
+                AND job.queue = args.queue
+                AND job.partition_bucket >= args.from_bucket
+                AND job.partition_bucket < args.before_bucket
+            ORDER BY
+                job.partition_bucket,
+                job.partition_key
+            LIMIT 1
+        ) AS head
+    )
+    UNION ALL
+    SELECT
+        lane.number + 1,
+        head.partition_bucket,
+        head.partition_key
+    FROM lane
+    CROSS JOIN args
+    CROSS JOIN LATERAL (
+        SELECT
+            job.partition_bucket,
+            job.partition_key
+        FROM holdfast.inbox AS job
+        WHERE job.status = 'pending'
+            AND job.ordered
+            AND job.queue = args.queue
+            AND (job.partition_bucket, job.partition_key) > (lane.partition_bucket, lane.partition_key)
+            AND job.partition_bucket < args.before_bucket
+        ORDER BY
+            job.partition_bucket,
+            job.partition_key
+        LIMIT 1
+    ) AS head
+    WHERE lane.number < args.max_lanes
+),
+counted AS MATERIALIZED (
+    SELECT
+        lane.number,
+        lane.partition_bucket,
+        lane.partition_key,
+        (
+            SELECT count(*)
+            FROM (
+                SELECT
+                FROM holdfast.inbox AS job
+                WHERE job.status = 'pending'
+                    AND job.ordered
+                    AND job.queue = @queue::text
+                    AND job.partition_bucket = lane.partition_bucket
+                    AND job.partition_key = lane.partition_key
+                ORDER BY job.seq
+                LIMIT 100
+            ) AS first_jobs
+        ) AS jobs
+    FROM lane
+),
+depth AS MATERIALIZED (
+    SELECT GREATEST(100, 20000 / GREATEST(count(*), 1)) AS jobs
+    FROM counted
+    WHERE counted.jobs = 100
+)
+SELECT
+    counted.partition_key,
+    (
+        CASE
+            WHEN counted.jobs < 100 OR (SELECT depth.jobs FROM depth) = 100 THEN counted.jobs
+            ELSE (
+                SELECT count(*)
+                FROM (
+                    SELECT
+                    FROM holdfast.inbox AS job
+                    WHERE job.status = 'pending'
+                        AND job.ordered
+                        AND job.queue = @queue::text
+                        AND job.partition_bucket = counted.partition_bucket
+                        AND job.partition_key = counted.partition_key
+                    ORDER BY job.seq
+                    LIMIT (SELECT depth.jobs FROM depth)
+                ) AS first_jobs
+            )
+        END
+    )::bigint AS jobs
+FROM counted
+ORDER BY counted.number
+LIMIT @max_lanes::integer;

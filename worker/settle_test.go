@@ -41,9 +41,9 @@ func TestCompleteOnce_LostReplyIsDoneNotLeaseLost(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					w := newWorld(t)
-					settings := model.DefaultQueueSettings()
-					settings.Retention = retention
-					w.SetQueue(domain.DefaultQueue, settings)
+					if _, err := w.SetQueue(t.Context(), domain.DefaultQueue, domain.QueueChange{RetentionMode: &retention}); err != nil {
+						t.Fatal(err)
+					}
 					w.spoil("Settle", fault{err: errCut, lost: true})
 					w.enqueue(model.NewJob{})
 					w.start(returning(result))

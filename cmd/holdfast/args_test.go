@@ -36,6 +36,7 @@ func TestNormalise_PutsFlagsBetweenCommandAndArguments(t *testing.T) {
 		{"payload from stdin", "enqueue kind -", "enqueue -- kind -"},
 		{"payload from a file", "enqueue kind @file", "enqueue -- kind @file"},
 		{"repeated flags stay in order", "enqueue --header a=1 kind --header b=2", "enqueue --header a=1 --header b=2 -- kind"},
+		{"switch with a value", "queues set mail --ordered=false --keep-for 2d", "queues set --ordered=false --keep-for 2d -- mail"},
 		{"help", "enqueue kind --help", "enqueue --help"},
 		{"short help", "-h jobs show", "jobs show --help"},
 		{"help as a command", "help jobs show", "jobs show --help"},
@@ -120,6 +121,13 @@ func TestUsage_WrongNumberOfArgumentsNamesTheForm(t *testing.T) {
 		"migrate status x":  "`holdfast migrate status` takes no arguments",
 		"migrate sql x":     "`holdfast migrate sql` takes no arguments",
 		"version x":         "`holdfast version` takes no arguments",
+		"queues list x":     "`holdfast queues list` takes no arguments",
+		"queues set":        "usage: holdfast queues set NAME",
+		"queues pause":      "usage: holdfast queues pause NAME",
+		"queues resume a b": "usage: holdfast queues resume NAME",
+		"workers list x":    "`holdfast workers list` takes no arguments",
+		"workers drain":     "usage: holdfast workers drain ID",
+		"keys hot x":        "`holdfast keys hot` takes no arguments",
 		"work --exec a x":   "`holdfast work` takes no arguments",
 	} {
 		t.Run(line, func(t *testing.T) {

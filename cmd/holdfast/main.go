@@ -70,6 +70,9 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 			enqueueCommand(),
 			workCommand(),
 			jobsCommand(),
+			queuesCommand(),
+			workersCommand(),
+			keysCommand(),
 			versionCommand(),
 		},
 	}

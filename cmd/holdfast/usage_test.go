@@ -15,6 +15,8 @@ func TestUsage_CommandWithoutDatabaseNamesAllThreeWaysToGiveOne(t *testing.T) {
 	for _, line := range []string{
 		"enqueue kind", "jobs show 0193d3f0-7c2a-7e4b-9a51-6f1d3c2a01f4", "work --exec true",
 		"migrate up", "migrate down --yes", "migrate status",
+		"queues list", "queues set mail", "queues pause mail", "queues resume mail",
+		"workers list", "workers drain w1", "keys hot",
 	} {
 		t.Run(line, func(t *testing.T) {
 			execute(t, strings.Fields(line)...).refused(t, "--database-url", "HOLDFAST_DATABASE_URL", "DATABASE_URL")
@@ -51,6 +53,16 @@ func TestUsage_BadValuesAreRefusedBeforeTheDatabaseIsAsked(t *testing.T) {
 		{"time", []string{"enqueue", "kind", "--at", "tomorrow"}, `"tomorrow" for flag -at`},
 		{"both times", []string{"enqueue", "kind", "--in", "1s", "--at", "2026-12-24T18:00:00Z"}, "--in and --at exclude each other"},
 		{"number", []string{"enqueue", "kind", "--max-attempts", "many"}, `"many" for flag -max-attempts`},
+		{"days", []string{"queues", "set", "mail", "--retention", "7 d"}, `--retention "7 d" is no duration`},
+		{"less than a day beside days", []string{"queues", "set", "mail", "--keep-for", "1d36h"}, `--keep-for "1d36h" is no duration`},
+		{"switch", []string{"queues", "set", "mail", "--ordered=maybe"}, `"maybe" for -ordered`},
+		{"value behind a switch", []string{"queues", "set", "mail", "--ordered", "false"}, "usage: holdfast queues set NAME"},
+		{"attempts of a queue", []string{"queues", "set", "mail", "--max-attempts", "many"}, `"many" for flag -max-attempts`},
+		{"output of queues list", []string{"queues", "list", "-o", "xml"}, `--output "xml" is none of table, json`},
+		{"output of queues set", []string{"queues", "set", "mail", "-o", "xml"}, `--output "xml" is none of table, json`},
+		{"output of workers list", []string{"workers", "list", "-o", "xml"}, `--output "xml" is none of table, json`},
+		{"output of keys hot", []string{"keys", "hot", "-o", "xml"}, `--output "xml" is none of table, json`},
+		{"no keys", []string{"keys", "hot", "--limit", "0"}, "--limit must be positive, it is 0"},
 		{"header", []string{"enqueue", "kind", "--header", "trace"}, `--header "trace" is not NAME=VALUE`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -97,7 +109,7 @@ func TestHelp_ProgramAloneListsTheCommandsAndTheExitCodes(t *testing.T) {
 	if alone.code != exitDone || alone.stderr != "" {
 		t.Errorf("exit code %d, stderr %s", alone.code, alone.stderr)
 	}
-	for _, words := range []string{"demo ", "migrate ", "enqueue ", "work ", "jobs ", "version ", "Exit codes: 0 done", "holdfast migrate up", "--database-url"} {
+	for _, words := range []string{"demo ", "migrate ", "enqueue ", "work ", "jobs ", "queues ", "workers ", "keys ", "version ", "Exit codes: 0 done", "holdfast migrate up", "--database-url"} {
 		if !strings.Contains(alone.stdout, words) {
 			t.Errorf("the help does not say %q:\n%s", words, alone.stdout)
 		}
@@ -110,7 +122,7 @@ func TestHelp_ProgramAloneListsTheCommandsAndTheExitCodes(t *testing.T) {
 			t.Errorf("holdfast %s prints something else than holdfast", line)
 		}
 	}
-	for _, group := range []string{"jobs", "migrate"} {
+	for _, group := range []string{"jobs", "migrate", "queues", "workers", "keys"} {
 		if got := execute(t, group); got.code != exitDone || got != execute(t, group, "--help") {
 			t.Errorf("holdfast %s does not print its help: %+v", group, got)
 		}

@@ -81,7 +81,7 @@ func (q *Queue) dropArchiveDays() (dropped int64) {
 
 func (q *Queue) longestRetention() (longest time.Duration) {
 	for _, settings := range q.queues {
-		longest = max(longest, settings.RetainFor)
+		longest = max(longest, settings.Retention)
 	}
 	return longest
 }

@@ -39,7 +39,7 @@ func (q *Queue) Claim(ctx context.Context, request domain.ClaimRequest) ([]domai
 		room := min(request.Quota, request.Batch-len(jobs))
 		for _, job := range slices.Clone(q.due(place{request.Queue, bucket}, room)) {
 			q.claim(job, request.WorkerID, request.Lease)
-			jobs = append(jobs, newClaimedJob(job, settings.Retention))
+			jobs = append(jobs, newClaimedJob(job, settings.RetentionMode))
 		}
 	}
 	return jobs, nil

@@ -71,13 +71,10 @@ func TestClaim_TellsAllOfTheJob(t *testing.T) {
 func TestClaim_NothingFromAPausedOrUnknownQueue(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	settings := model.DefaultQueueSettings()
-	settings.Paused = true
-	w.SetQueue(domain.DefaultQueue, settings)
+	wantError(t, w.PauseQueue(t.Context(), domain.DefaultQueue), nil)
 	w.enqueue(model.NewJob{})
 	equal(t, len(w.claim("w1", 9)), 0)
-	settings.Paused = false
-	w.SetQueue(domain.DefaultQueue, settings)
+	wantError(t, w.ResumeQueue(t.Context(), domain.DefaultQueue), nil)
 	equal(t, len(w.claim("w1", 9)), 1)
 	jobs, err := w.Claim(t.Context(), domain.ClaimRequest{Queue: "nowhere", Buckets: []int{0}, Quota: 1, Batch: 1})
 	if len(jobs) != 0 || err != nil {
@@ -88,12 +85,7 @@ func TestClaim_NothingFromAPausedOrUnknownQueue(t *testing.T) {
 func TestClaim_LeavesOrderedJobsAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	settings := model.DefaultQueueSettings()
-	settings.Ordered = true
-	w.SetQueue(domain.DefaultQueue, settings)
-	ordered := w.enqueue(model.NewJob{})
-	settings.Ordered = false
-	w.SetQueue(domain.DefaultQueue, settings)
+	ordered := w.enqueue(model.NewJob{Ordered: new(true)})
 	plain := w.enqueue(model.NewJob{})
 	equal(t, idsOf(w.claim("w1", 9)), []domain.JobID{plain})
 	equal(t, w.find(ordered).Ordered, true)

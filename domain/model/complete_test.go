@@ -10,9 +10,8 @@ import (
 )
 
 func (w world) setRetention(mode domain.RetentionMode) {
-	settings := model.DefaultQueueSettings()
-	settings.Retention = mode
-	w.SetQueue(domain.DefaultQueue, settings)
+	w.t.Helper()
+	w.setQueue(domain.DefaultQueue, domain.QueueChange{RetentionMode: &mode})
 }
 
 // loseLease lets another worker claim the job of a claim.

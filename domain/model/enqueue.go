@@ -28,6 +28,10 @@ type NewJob struct {
 	NoRing         bool            // Wakes nobody.
 	Headers        json.RawMessage // Default: none.
 	Payload        json.RawMessage // Default: null.
+
+	// Ordered is stamped on the job instead of what its queue says: an enqueue that is under
+	// way while the queue changes stamps its job the old way.
+	Ordered *bool
 }
 
 // onceKey is an idempotency key within its queue.
@@ -100,7 +104,7 @@ func (q *Queue) enqueue(job NewJob) (domain.EnqueueResult, error) {
 }
 
 // newRecord is the row of a new job, but for its number.
-func (q *Queue) newRecord(job NewJob, settings QueueSettings) *domain.JobRecord {
+func (q *Queue) newRecord(job NewJob, settings domain.QueueSettings) *domain.JobRecord {
 	now := q.now()
 	record := &domain.JobRecord{
 		ID:           job.ID,
@@ -126,6 +130,9 @@ func (q *Queue) newRecord(job NewJob, settings QueueSettings) *domain.JobRecord 
 	record.Bucket = domain.BucketOf(record.PartitionKey, q.settings.BucketCount)
 	if record.ID == (domain.JobID{}) {
 		record.ID = q.newID(now, record.Bucket)
+	}
+	if job.Ordered != nil {
+		record.Ordered = *job.Ordered
 	}
 	if record.MaxAttempts == 0 {
 		record.MaxAttempts = settings.MaxAttempts

@@ -90,7 +90,7 @@ func TestOncePerKey_StateOfADroppedJobIsUnknown(t *testing.T) {
 func TestOncePerKey_WindowCountsFromWhenTheJobMayRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	week := model.DefaultQueueSettings().DedupeWindow
+	week := domain.DefaultQueueSettings(domain.DefaultQueue).DedupeWindow
 	w.enqueue(model.NewJob{IdempotencyKey: "a", Delay: time.Hour})
 	w.clock.Advance(week + time.Hour - time.Microsecond)
 	equal(t, w.enqueueOnce("a").Duplicate, true)

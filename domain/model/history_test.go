@@ -3,6 +3,7 @@ package model_test
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -78,6 +79,9 @@ func drawJob(t *rapid.T) model.NewJob {
 		Kind: "send", Queue: someQueue.Draw(t, "queue"), Key: someKey.Draw(t, "key"),
 		Delay: someDelay.Draw(t, "delay"), MaxAttempts: rapid.IntRange(1, 3).Draw(t, "max attempts"),
 	}
+	if rapid.IntRange(0, 9).Draw(t, "old stamp") == 0 {
+		job.Ordered = new(rapid.Bool().Draw(t, "ordered"))
+	}
 	if rapid.Bool().Draw(t, "once") {
 		job.IdempotencyKey = someKey.Draw(t, "idempotency key")
 	}
@@ -101,7 +105,7 @@ func (h history) enqueueSet(t *rapid.T) {
 }
 
 func (h history) noteEnqueue(t *rapid.T, job model.NewJob, result domain.EnqueueResult) {
-	settings, _ := h.queue.QueueSettings(job.Queue)
+	settings, _ := h.queue.FindQueue(t.Context(), job.Queue)
 	h.enqueued(t, h.queue.Now(), job, settings.DedupeWindow, result)
 }
 
@@ -114,7 +118,7 @@ func (h history) claim(t *rapid.T) {
 	}
 	jobs, err := h.queue.Claim(t.Context(), request)
 	must(t, err)
-	if settings, _ := h.queue.QueueSettings(request.Queue); len(jobs) > request.Batch || len(jobs) > 0 && settings.Paused {
+	if settings, _ := h.queue.FindQueue(t.Context(), request.Queue); len(jobs) > request.Batch || len(jobs) > 0 && settings.Paused {
 		t.Fatalf("%d jobs for %+v of a queue with %+v", len(jobs), request, settings)
 	}
 	for _, job := range jobs {
@@ -194,11 +198,23 @@ func (h history) redrive(t *rapid.T) {
 }
 
 func (h history) setQueue(t *rapid.T) {
-	settings := model.DefaultQueueSettings()
-	settings.Paused = rapid.IntRange(0, 3).Draw(t, "paused") == 0
-	settings.Ordered = rapid.IntRange(0, 5).Draw(t, "ordered") == 0
-	settings.Retention = rapid.SampledFrom([]domain.RetentionMode{domain.RetentionArchive, domain.RetentionKeep, domain.RetentionDrop}).Draw(t, "retention")
-	h.queue.SetQueue(someQueue.Draw(t, "queue"), settings)
+	name := someQueue.Draw(t, "queue")
+	before, _ := h.queue.FindQueue(t.Context(), name)
+	change := domain.QueueChange{
+		Ordered:       new(rapid.IntRange(0, 5).Draw(t, "ordered") == 0),
+		RetentionMode: new(rapid.SampledFrom([]domain.RetentionMode{domain.RetentionArchive, domain.RetentionKeep, domain.RetentionDrop}).Draw(t, "retention")),
+	}
+	fixed := before.Ordered != *change.Ordered && slices.ContainsFunc(h.queue.Jobs(), func(job domain.JobRecord) bool {
+		return job.Queue == name && job.Status != domain.StatusCompleted
+	})
+	if after, err := h.queue.SetQueue(t.Context(), name, change); (err != nil) != fixed || err == nil && after.RetentionMode != *change.RetentionMode {
+		t.Fatalf("%+v of %+v, fixed %t: %+v, %v", change, before, fixed, after, err)
+	}
+	if rapid.IntRange(0, 3).Draw(t, "paused") == 0 {
+		_ = h.queue.PauseQueue(t.Context(), name) // It may not exist.
+	} else {
+		_ = h.queue.ResumeQueue(t.Context(), name)
+	}
 }
 
 // registry plays what must not matter to any job, but for the claims of a worker that leaves.

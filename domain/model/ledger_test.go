@@ -192,7 +192,7 @@ func (l *ledger) agrees(t *rapid.T, now time.Time, jobs []domain.JobRecord) {
 	for id, known := range l.jobs {
 		job, exists := found[id]
 		if !exists {
-			if !known.dropped && (known.completedAt.IsZero() || now.Sub(known.completedAt) <= model.DefaultQueueSettings().RetainFor) {
+			if !known.dropped && (known.completedAt.IsZero() || now.Sub(known.completedAt) <= domain.DefaultQueueSettings(domain.DefaultQueue).Retention) {
 				t.Fatalf("job %s is lost; it was %s", id, known.status)
 			}
 			continue

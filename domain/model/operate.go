@@ -3,54 +3,86 @@ package model
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/holdfast-pg/holdfast/domain"
 )
 
-// QueueSettings hold for every job of a queue.
-type QueueSettings struct {
-	Ordered      bool                 // Stamped on each job when it is enqueued.
-	Paused       bool                 // No job is claimed.
-	MaxAttempts  int                  // Of jobs whose enqueue says nothing else.
-	Retention    domain.RetentionMode // What a completion does with a job; stamped on each claim.
-	KeepFor      time.Duration        // In mode keep: how long a completed job stays in the inbox.
-	RetainFor    time.Duration        // How long a completed job can be found at least.
-	DedupeWindow time.Duration        // How long an idempotency key stays taken once its job may run.
-	Ring         bool                 // An enqueue may wake a worker.
-}
-
-// DefaultQueueSettings are those of a queue that came to be by its first enqueue.
-func DefaultQueueSettings() QueueSettings {
-	return QueueSettings{
-		MaxAttempts:  5,
-		Retention:    domain.RetentionArchive,
-		KeepFor:      24 * time.Hour,
-		RetainFor:    7 * 24 * time.Hour,
-		DedupeWindow: 7 * 24 * time.Hour,
-		Ring:         true,
+// SetQueue changes the settings of a queue that are given, and creates the queue if it does
+// not exist. Ordered is fixed while the queue has jobs that may run again.
+func (q *Queue) SetQueue(ctx context.Context, name string, change domain.QueueChange) (domain.QueueSettings, error) {
+	if err := ctx.Err(); err != nil {
+		return domain.QueueSettings{}, fmt.Errorf("set queue %q: %w", name, err)
 	}
-}
-
-// SetQueue creates a queue with the settings, or gives them to it if it exists.
-func (q *Queue) SetQueue(name string, settings QueueSettings) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	before, exists := q.queues[name]
+	if !exists {
+		before = domain.DefaultQueueSettings(name)
+	}
+	after, err := change.Apply(before)
+	if err == nil && after.Ordered != before.Ordered && q.mayRun(name) {
+		err = &domain.InvalidError{Field: "ordered", Reason: "the queue has jobs that may run again"}
+	}
+	if err != nil {
+		return domain.QueueSettings{}, fmt.Errorf("set queue %q: %w", name, err)
+	}
+	q.queues[name] = after
+	return after, nil
+}
+
+// mayRun tells whether a queue has jobs that may run again: all but the completed ones.
+func (q *Queue) mayRun(queue string) bool {
+	for _, job := range q.inbox {
+		if job.Queue == queue && job.Status != domain.StatusCompleted {
+			return true
+		}
+	}
+	return false
+}
+
+// PauseQueue stops claims from a queue; what is claimed runs on.
+func (q *Queue) PauseQueue(ctx context.Context, name string) error {
+	return q.setPaused(ctx, "pause", name, true)
+}
+
+// ResumeQueue lets a queue's jobs be claimed again.
+func (q *Queue) ResumeQueue(ctx context.Context, name string) error {
+	return q.setPaused(ctx, "resume", name, false)
+}
+
+func (q *Queue) setPaused(ctx context.Context, action, name string, paused bool) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%s queue %q: %w", action, name, err)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	settings, exists := q.queues[name]
+	if !exists {
+		return fmt.Errorf("%s queue %q: %w", action, name, domain.ErrUnknownQueue)
+	}
+	settings.Paused = paused
 	q.queues[name] = settings
+	return nil
 }
 
-// QueueSettings returns the settings of a queue; false when there is none.
-func (q *Queue) QueueSettings(name string) (settings QueueSettings, exists bool) {
+// FindQueue returns the settings of a queue.
+func (q *Queue) FindQueue(ctx context.Context, name string) (domain.QueueSettings, error) {
+	if err := ctx.Err(); err != nil {
+		return domain.QueueSettings{}, fmt.Errorf("find queue %q: %w", name, err)
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	settings, exists = q.queues[name]
-	return settings, exists
+	settings, exists := q.queues[name]
+	if !exists {
+		return settings, fmt.Errorf("find queue %q: %w", name, domain.ErrUnknownQueue)
+	}
+	return settings, nil
 }
 
 // ensureQueue returns the settings of a queue, which is created unless it exists.
-func (q *Queue) ensureQueue(name string) QueueSettings {
+func (q *Queue) ensureQueue(name string) domain.QueueSettings {
 	if _, exists := q.queues[name]; !exists {
-		q.queues[name] = DefaultQueueSettings()
+		q.queues[name] = domain.DefaultQueueSettings(name)
 	}
 	return q.queues[name]
 }

@@ -40,7 +40,7 @@ type Queue struct {
 	skew       time.Duration
 	seq        int64 // The latest job's.
 	generation int64 // The latest claim's, without its epoch.
-	queues     map[string]QueueSettings
+	queues     map[string]domain.QueueSettings
 	inbox      map[domain.JobID]*domain.JobRecord
 	lines      map[place][]*domain.JobRecord
 	archive    map[domain.JobID]domain.JobRecord
@@ -60,7 +60,7 @@ type Queue struct {
 func New(settings Settings) *Queue {
 	q := &Queue{
 		settings: settings.withDefaults(),
-		queues:   map[string]QueueSettings{domain.DefaultQueue: DefaultQueueSettings()},
+		queues:   map[string]domain.QueueSettings{domain.DefaultQueue: domain.DefaultQueueSettings(domain.DefaultQueue)},
 		inbox:    map[domain.JobID]*domain.JobRecord{},
 		lines:    map[place][]*domain.JobRecord{},
 		archive:  map[domain.JobID]domain.JobRecord{},

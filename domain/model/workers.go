@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -87,9 +88,12 @@ func (q *Queue) Members(ctx context.Context, queues []string, ttl time.Duration)
 		if err != nil {
 			return nil, fmt.Errorf("list the workers of %d queues: %w", len(queues), err)
 		}
-		settings, exists := q.QueueSettings(queue)
-		if !exists {
+		settings, err := q.FindQueue(ctx, queue)
+		if errors.Is(err, domain.ErrUnknownQueue) {
 			continue
+		}
+		if err != nil {
+			return nil, err
 		}
 		membership := domain.Membership{Queue: queue, Ordered: settings.Ordered}
 		for _, worker := range live {

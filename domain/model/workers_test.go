@@ -46,9 +46,8 @@ func TestJoin_MakesTheQueuesItServes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.join("w1", "mail")
-	if _, exists := w.QueueSettings("mail"); !exists {
-		t.Error("the queue does not exist")
-	}
+	_, err := w.FindQueue(t.Context(), "mail")
+	wantError(t, err, nil)
 	equal(t, w.live("mail"), []string{"w1"})
 	equal(t, w.live(domain.DefaultQueue), []string{})
 }

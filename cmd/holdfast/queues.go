@@ -1,0 +1,259 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/holdfast-pg/holdfast/domain"
+)
+
+// listLimit bounds what a command lists.
+const listLimit = 1000
+
+func queuesCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "queues",
+		Usage: "look at queues, set, pause and resume them",
+		Subcommands: []*cli.Command{
+			{
+				Name:   "list",
+				Usage:  "list the queues and their settings",
+				Flags:  append([]cli.Flag{outputFlag()}, databaseFlags()...),
+				Action: withArgs(0, 0, listQueues),
+			},
+			{
+				Name:      "set",
+				Usage:     "change settings of a queue, which is created if it does not exist, and print them all",
+				ArgsUsage: "NAME",
+				Description: "A setting that is not given stays as it is. Workers that run need no restart.\n\n" +
+					"Example:\n" +
+					"  holdfast queues set payments --ordered=true --retention 30d",
+				Flags: append([]cli.Flag{
+					&cli.BoolFlag{Name: "ordered", Usage: "run the jobs of one key one at a time, in order, or with =false do not; fixed while the queue has jobs", DisableDefaultText: true},
+					&cli.IntFlag{Name: "max-attempts", Usage: "`N` attempts at most for jobs whose enqueue says nothing else", DefaultText: "unchanged"},
+					&cli.StringFlag{Name: "retention-mode", Usage: "what becomes of a completed job: `MODE` is archive, keep or drop", DefaultText: "unchanged"},
+					&cli.StringFlag{Name: "keep-for", Usage: "`DURATION` that mode keep leaves a completed job in the inbox, such as 36h or 2d", DefaultText: "unchanged"},
+					&cli.StringFlag{Name: "retention", Usage: "`DURATION` for which a completed job can be found at least, such as 30d", DefaultText: "unchanged"},
+					&cli.StringFlag{Name: "dedupe-window", Usage: "`DURATION` for which an idempotency key stays taken, such as 7d", DefaultText: "unchanged"},
+					&cli.BoolFlag{Name: "ring", Usage: "let an enqueue wake a worker, or with =false do not", DisableDefaultText: true},
+					outputFlag(),
+				}, databaseFlags()...),
+				Action: withArgs(1, 1, setQueue),
+			},
+			{
+				Name:      "pause",
+				Usage:     "stop claims from a queue; what is claimed runs on",
+				ArgsUsage: "NAME",
+				Flags:     databaseFlags(),
+				Action:    withArgs(1, 1, pauseQueue),
+			},
+			{
+				Name:      "resume",
+				Usage:     "let the jobs of a paused queue be claimed again",
+				ArgsUsage: "NAME",
+				Flags:     databaseFlags(),
+				Action:    withArgs(1, 1, resumeQueue),
+			},
+		},
+	}
+}
+
+func listQueues(c *cli.Context) error {
+	asJSON, err := wantsJSON(c)
+	if err != nil {
+		return err
+	}
+	pool, err := connect(c)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	queues, err := domain.ListQueues(c.Context, pool, listLimit)
+	if err != nil {
+		return err
+	}
+	noteLimit(c, len(queues), "queues")
+	if asJSON {
+		items := make([]queueJSON, len(queues))
+		for i, queue := range queues {
+			items[i] = newQueueJSON(queue)
+		}
+		return printJSON(c, map[string]any{"items": items})
+	}
+	table := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "NAME\tPAUSED\tORDERED\tMAX ATTEMPTS\tRETENTION MODE\tKEEP FOR\tRETENTION\tDEDUPE WINDOW\tRING")
+	for _, queue := range queues {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", queue.Name, yesNo(queue.Paused), yesNo(queue.Ordered), queue.MaxAttempts,
+			queue.RetentionMode, formatDuration(queue.KeepFor), formatDuration(queue.Retention), formatDuration(queue.DedupeWindow), yesNo(queue.Ring))
+	}
+	return table.Flush()
+}
+
+// noteLimit says when there may be more than a command lists.
+func noteLimit(c *cli.Context, listed int, what string) {
+	if listed == listLimit {
+		fmt.Fprintf(c.App.ErrWriter, "only the first %d %s are listed\n", listLimit, what)
+	}
+}
+
+func setQueue(c *cli.Context) error {
+	asJSON, err := wantsJSON(c)
+	if err != nil {
+		return err
+	}
+	change, err := queueChange(c)
+	if err != nil {
+		return err
+	}
+	pool, err := connect(c)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	queue, err := domain.SetQueue(c.Context, pool, c.Args().First(), change)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return printJSON(c, newQueueJSON(queue))
+	}
+	return printQueue(c, queue)
+}
+
+// queueChange reads the flags that are given.
+func queueChange(c *cli.Context) (change domain.QueueChange, err error) {
+	if c.IsSet("ordered") {
+		change.Ordered = new(c.Bool("ordered"))
+	}
+	if c.IsSet("max-attempts") {
+		change.MaxAttempts = new(c.Int("max-attempts"))
+	}
+	if c.IsSet("retention-mode") {
+		change.RetentionMode = new(domain.RetentionMode(c.String("retention-mode")))
+	}
+	if c.IsSet("ring") {
+		change.Ring = new(c.Bool("ring"))
+	}
+	for name, setting := range map[string]**time.Duration{
+		"keep-for": &change.KeepFor, "retention": &change.Retention, "dedupe-window": &change.DedupeWindow,
+	} {
+		if !c.IsSet(name) {
+			continue
+		}
+		duration, err := parseDuration(c.String(name))
+		if err != nil {
+			return change, usage("--%s %q is no duration, such as 36h, 90m or 7d", name, c.String(name))
+		}
+		*setting = &duration
+	}
+	return change, nil
+}
+
+// parseDuration reads a Go duration that may begin with whole days, such as 7d or 1d12h.
+func parseDuration(text string) (time.Duration, error) {
+	const day, mostDays = 24 * time.Hour, 100_000
+	count, rest, hasDays := strings.Cut(text, "d")
+	if !hasDays {
+		return time.ParseDuration(text)
+	}
+	days, err := strconv.ParseUint(count, 10, 64)
+	if err != nil || days > mostDays {
+		return 0, fmt.Errorf("%q are not 0 to %d days", count, mostDays)
+	}
+	if rest == "" {
+		return time.Duration(days) * day, nil
+	}
+	part, err := time.ParseDuration(rest)
+	if err != nil || part < 0 || part >= day {
+		return 0, fmt.Errorf("%q is not less than a day", rest)
+	}
+	return time.Duration(days)*day + part, nil
+}
+
+// formatDuration writes what parseDuration reads.
+func formatDuration(d time.Duration) string {
+	const day = 24 * time.Hour
+	if d >= day && d%day == 0 {
+		return fmt.Sprintf("%dd", d/day)
+	}
+	return d.String()
+}
+
+func yesNo(value bool) string {
+	if value {
+		return "yes"
+	}
+	return "no"
+}
+
+func printQueue(c *cli.Context, queue domain.QueueSettings) error {
+	table := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
+	for _, line := range []struct {
+		name  string
+		value any
+	}{
+		{"queue", queue.Name},
+		{"paused", yesNo(queue.Paused)},
+		{"ordered", yesNo(queue.Ordered)},
+		{"max attempts", queue.MaxAttempts},
+		{"retention mode", queue.RetentionMode},
+		{"keep for", formatDuration(queue.KeepFor)},
+		{"retention", formatDuration(queue.Retention)},
+		{"dedupe window", formatDuration(queue.DedupeWindow)},
+		{"ring", yesNo(queue.Ring)},
+	} {
+		fmt.Fprintf(table, "%s\t%v\n", line.name, line.value)
+	}
+	return table.Flush()
+}
+
+// queueJSON is a queue with durations that the flags understand.
+type queueJSON struct {
+	Name          string               `json:"name"`
+	Paused        bool                 `json:"paused"`
+	Ordered       bool                 `json:"ordered"`
+	MaxAttempts   int                  `json:"max_attempts"`
+	RetentionMode domain.RetentionMode `json:"retention_mode"`
+	KeepFor       string               `json:"keep_for"`
+	Retention     string               `json:"retention"`
+	DedupeWindow  string               `json:"dedupe_window"`
+	Ring          bool                 `json:"ring"`
+}
+
+func newQueueJSON(queue domain.QueueSettings) queueJSON {
+	return queueJSON{
+		Name: queue.Name, Paused: queue.Paused, Ordered: queue.Ordered, MaxAttempts: queue.MaxAttempts, RetentionMode: queue.RetentionMode,
+		KeepFor: formatDuration(queue.KeepFor), Retention: formatDuration(queue.Retention), DedupeWindow: formatDuration(queue.DedupeWindow), Ring: queue.Ring,
+	}
+}
+
+func pauseQueue(c *cli.Context) error {
+	pool, err := connect(c)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	if err := domain.PauseQueue(c.Context, pool, c.Args().First()); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.App.Writer, "%s is paused: nothing is claimed from it, what is claimed runs on\n", c.Args().First())
+	return nil
+}
+
+func resumeQueue(c *cli.Context) error {
+	pool, err := connect(c)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	if err := domain.ResumeQueue(c.Context, pool, c.Args().First()); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.App.Writer, "%s is resumed: its jobs are claimed again\n", c.Args().First())
+	return nil
+}
