@@ -59,6 +59,23 @@ type (
 	SchemaError = domain.SchemaError
 )
 
+// What queues are made of.
+type (
+	// QueueSettings are what all jobs of a queue share.
+	QueueSettings = domain.QueueSettings
+	// QueueChange says which settings of a queue to change, and to what.
+	QueueChange = domain.QueueChange
+	// RetentionMode is what a completion does with the job.
+	RetentionMode = domain.RetentionMode
+)
+
+// The retention modes of a queue.
+const (
+	RetentionArchive = domain.RetentionArchive
+	RetentionKeep    = domain.RetentionKeep
+	RetentionDrop    = domain.RetentionDrop
+)
+
 // The errors that callers tell apart, with errors.Is.
 var (
 	ErrLeaseLost    = domain.ErrLeaseLost
@@ -111,6 +128,21 @@ const (
 	AffinityRing = worker.AffinityRing
 	AffinityNone = worker.AffinityNone
 )
+
+// SetQueue changes settings of a queue, which is created if it does not exist.
+func SetQueue(ctx context.Context, db DBTX, name string, change QueueChange) (QueueSettings, error) {
+	return domain.SetQueue(ctx, db, name, change)
+}
+
+// PauseQueue stops claims from a queue; what is claimed runs on.
+func PauseQueue(ctx context.Context, db DBTX, name string) error {
+	return domain.PauseQueue(ctx, db, name)
+}
+
+// ResumeQueue lets a queue's jobs be claimed again.
+func ResumeQueue(ctx context.Context, db DBTX, name string) error {
+	return domain.ResumeQueue(ctx, db, name)
+}
 
 // Handle returns the handler of the kind that T names.
 func Handle[T Args](run func(ctx context.Context, job Job[T]) error) Handler {
