@@ -25,8 +25,9 @@ const connectTimeout = 5 * time.Second
 // It is safe for concurrent use.
 type Queue struct {
 	pool    *pgxpool.Pool
-	planned planned
+	planned pipeline
 	queries *gen.Queries
+	cursors laneCursors
 }
 
 // NewQueue returns a queue with a small pool of its own, at most four connections, made
@@ -49,7 +50,7 @@ func NewQueue(pool *pgxpool.Pool) (*Queue, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the queue's connections: %w", err)
 	}
-	return &Queue{pool: own, planned: planned{own}, queries: gen.New()}, nil
+	return &Queue{pool: own, planned: newPlanned(own), queries: gen.New()}, nil
 }
 
 // Close ends the queue's connections and waits for calls under way.
