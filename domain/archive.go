@@ -50,20 +50,20 @@ func (q *Queue) KeepHouse(ctx context.Context, rules HouseRules) (HouseReport, e
 }
 
 func (q *Queue) keepWorkers(ctx context.Context, rules HouseRules, report *HouseReport) (err error) {
-	report.WorkersDied, err = q.queries.MarkStaleWorkersDead(ctx, planned{q.work}, gen.MarkStaleWorkersDeadParams{
+	report.WorkersDied, err = q.queries.MarkStaleWorkersDead(ctx, q.plannedWork, gen.MarkStaleWorkersDeadParams{
 		TTL: rules.WorkerTTL, Batch: housekeepingBatch,
 	})
 	if err != nil {
 		return err
 	}
-	report.WorkersForgotten, err = q.queries.DeleteDeadWorkers(ctx, planned{q.work}, gen.DeleteDeadWorkersParams{
+	report.WorkersForgotten, err = q.queries.DeleteDeadWorkers(ctx, q.plannedWork, gen.DeleteDeadWorkersParams{
 		Age: rules.DeadWorkersFor, Batch: housekeepingBatch,
 	})
 	if err != nil {
 		return err
 	}
 	report.BellsDisarmed, err = inBatches(func() (int64, error) {
-		return q.queries.DisarmDeadWorkers(ctx, planned{q.work}, housekeepingBatch)
+		return q.queries.DisarmDeadWorkers(ctx, q.plannedWork, housekeepingBatch)
 	})
 	return err
 }
@@ -80,7 +80,7 @@ func (q *Queue) keepArchive(ctx context.Context, rules HouseRules, report *House
 		return err
 	}
 	report.JobsArchived, err = inBatches(func() (int64, error) {
-		moved, err := q.queries.ArchiveCompletedJobs(ctx, planned{q.work}, housekeepingBatch)
+		moved, err := q.queries.ArchiveCompletedJobs(ctx, q.plannedWork, housekeepingBatch)
 		return int64(len(moved)), err
 	})
 	return err
@@ -88,19 +88,19 @@ func (q *Queue) keepArchive(ctx context.Context, rules HouseRules, report *House
 
 func (q *Queue) expire(ctx context.Context, rules HouseRules, report *HouseReport) (err error) {
 	report.KeysExpired, err = inBatches(func() (int64, error) {
-		return q.queries.DeleteExpiredKeys(ctx, planned{q.work}, housekeepingBatch)
+		return q.queries.DeleteExpiredKeys(ctx, q.plannedWork, housekeepingBatch)
 	})
 	if err != nil {
 		return err
 	}
 	report.MarksExpired, err = inBatches(func() (int64, error) {
-		return q.queries.DeleteOldMarks(ctx, planned{q.work}, gen.DeleteOldMarksParams{Age: rules.MarksFor, Batch: housekeepingBatch})
+		return q.queries.DeleteOldMarks(ctx, q.plannedWork, gen.DeleteOldMarksParams{Age: rules.MarksFor, Batch: housekeepingBatch})
 	})
 	if err != nil {
 		return err
 	}
 	report.FencesExpired, err = inBatches(func() (int64, error) {
-		return q.queries.DeleteUnusedFences(ctx, planned{q.work}, gen.DeleteUnusedFencesParams{Age: rules.FencesFor, Batch: housekeepingBatch})
+		return q.queries.DeleteUnusedFences(ctx, q.plannedWork, gen.DeleteUnusedFencesParams{Age: rules.FencesFor, Batch: housekeepingBatch})
 	})
 	return err
 }

@@ -16,34 +16,53 @@ type ClaimRequest struct {
 	Quota    int           // At most so many jobs from each bucket.
 	Batch    int           // At most so many jobs in all.
 	Lease    time.Duration // How long the claims hold unless renewed.
-	Lanes    bool
-	DueFor   time.Duration
+	DueFor   time.Duration // Only jobs that have been due for so long; default: 0, all that are due.
+	Lanes    bool          // Claim ordered jobs, lane by lane, in place of the others.
 }
 
 // Claim gives due jobs to the worker under a lease. Each claim has a fence token that is
 // larger than those of all claims that ended before it began. No jobs: nothing is due, or
-// the queue is paused, or unknown.
+// the queue is paused, or unknown. An ordered job is due when it is the first of its lane,
+// the jobs of its key, and none of them is being processed. Jobs may come beside an error:
+// they were claimed before it.
 func (q *Queue) Claim(ctx context.Context, request ClaimRequest) ([]ClaimedJob, error) {
-	buckets := make([]int32, len(request.Buckets))
-	for i, bucket := range request.Buckets {
-		buckets[i] = int32(bucket)
+	claim := q.claimJobs
+	if request.Lanes {
+		claim = q.claimLanes
 	}
-	rows, err := q.queries.ClaimJobs(ctx, planned{q.work}, gen.ClaimJobsParams{
+	jobs, err := claim(ctx, request)
+	if err != nil {
+		return jobs, fmt.Errorf("claim from queue %q: %w", request.Queue, explain(err))
+	}
+	return jobs, nil
+}
+
+func (q *Queue) claimJobs(ctx context.Context, request ClaimRequest) ([]ClaimedJob, error) {
+	rows, err := q.queries.ClaimJobs(ctx, q.plannedWork, gen.ClaimJobsParams{
 		WorkerID:         request.WorkerID,
 		Queue:            request.Queue,
-		PartitionBuckets: buckets,
+		PartitionBuckets: int32s(request.Buckets),
+		DueFor:           request.DueFor,
 		Quota:            int32(request.Quota),
 		Batch:            int32(request.Batch),
 		Lease:            request.Lease,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("claim from queue %q: %w", request.Queue, explain(err))
+		return nil, err
 	}
 	jobs := make([]ClaimedJob, len(rows))
 	for i, row := range rows {
 		jobs[i] = newClaimedJob(row, request.WorkerID)
 	}
 	return jobs, nil
+}
+
+func int32s(numbers []int) []int32 {
+	converted := make([]int32, len(numbers))
+	for i, number := range numbers {
+		converted[i] = int32(number)
+	}
+	return converted
 }
 
 func newClaimedJob(row gen.ClaimJobsRow, workerID string) ClaimedJob {

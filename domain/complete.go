@@ -124,7 +124,7 @@ func (q *Queue) settleGroup(ctx context.Context, workerID string, group settleme
 	}
 }
 
-func complete(ctx context.Context, db planned, workerID string, group settlementGroup) (map[claimKey]Status, error) {
+func complete(ctx context.Context, db pipeline, workerID string, group settlementGroup) (map[claimKey]Status, error) {
 	queries, set := gen.New(), group.fences()
 	params := gen.CompleteJobsParams{
 		WorkerID:         workerID,

@@ -9,30 +9,40 @@ import (
 	"github.com/holdfast-pg/holdfast/gen"
 )
 
-// planned is a DBTX that sends PlanByIndex in front of every statement over a set, in the
-// same round trip and the same transaction: an implicit one on a pool. With the planner's
-// statistics wrong, as they are on a fresh table, a set joined to the inbox is otherwise a
-// sequential scan.
-type planned struct {
-	db interface { // A *pgxpool.Pool or a pgx.Tx.
-		SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults
-		QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-	}
+// pipeline is a DBTX that sends each statement with others around it, in one round trip. They
+// are one transaction: an implicit one, unless they begin and commit one themselves. After an
+// error inside of that the pool closes the connection.
+type pipeline struct {
+	db     batcher
+	before []statement
+	after  []statement
 }
 
-// planByIndex is the text of the PlanByIndex statement, read from the generated code.
-var planByIndex = func() string {
-	var recorded recorder
-	_ = gen.New().PlanByIndex(context.Background(), &recorded)
-	return recorded.sql
-}()
+// batcher is a *pgxpool.Pool or a pgx.Tx.
+type batcher interface {
+	SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// statement is a statement as the generated code would send it.
+type statement struct {
+	sql  string
+	args []any
+}
+
+// newPlanned returns a DBTX that sends PlanByIndex in front of every statement over a set.
+// With the planner's statistics wrong, as they are on a fresh table, a set joined to the
+// inbox is otherwise a sequential scan.
+func newPlanned(db batcher) pipeline {
+	return pipeline{db: db, before: []statement{planByIndex}}
+}
+
+var planByIndex = record(func(db DBTX) error { return gen.New().PlanByIndex(context.Background(), db) })
 
 // Exec runs a statement that returns no rows.
-func (p planned) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	results := p.send(ctx, sql, args)
-	_, err := results.Exec()
+func (p pipeline) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	results, err := p.send(ctx, sql, args)
 	if err != nil {
-		_ = results.Close()
 		return pgconn.CommandTag{}, err
 	}
 	tag, err := results.Exec()
@@ -44,10 +54,9 @@ func (p planned) Exec(ctx context.Context, sql string, args ...any) (pgconn.Comm
 
 // Query runs a statement that returns rows. The rows end only when the transaction has
 // committed, so that rows.Err tells a lost commit.
-func (p planned) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	results := p.send(ctx, sql, args)
-	if _, err := results.Exec(); err != nil {
-		_ = results.Close()
+func (p pipeline) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	results, err := p.send(ctx, sql, args)
+	if err != nil {
 		return nil, err
 	}
 	rows, err := results.Query()
@@ -55,29 +64,42 @@ func (p planned) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, 
 		_ = results.Close()
 		return nil, err
 	}
-	return &plannedRows{Rows: rows, results: results}, nil
+	return &pipelineRows{Rows: rows, results: results}, nil
 }
 
-// QueryRow runs a statement on one row, which needs no help with its plan.
-func (p planned) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+// QueryRow runs a statement on one row, which needs nothing around it.
+func (p pipeline) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	return p.db.QueryRow(ctx, sql, args...)
 }
 
-func (p planned) send(ctx context.Context, sql string, args []any) pgx.BatchResults {
+// send sends everything and reads the answers up to that of the statement given.
+func (p pipeline) send(ctx context.Context, sql string, args []any) (pgx.BatchResults, error) {
 	var batch pgx.Batch
-	batch.Queue(planByIndex)
+	for _, each := range p.before {
+		batch.Queue(each.sql, each.args...)
+	}
 	batch.Queue(sql, args...)
-	return p.db.SendBatch(ctx, &batch)
+	for _, each := range p.after {
+		batch.Queue(each.sql, each.args...)
+	}
+	results := p.db.SendBatch(ctx, &batch)
+	for range p.before {
+		if _, err := results.Exec(); err != nil {
+			_ = results.Close()
+			return nil, err
+		}
+	}
+	return results, nil
 }
 
-// plannedRows are the rows of the second statement of a pipeline.
-type plannedRows struct {
+// pipelineRows are the rows of one statement of a pipeline.
+type pipelineRows struct {
 	pgx.Rows
 	results pgx.BatchResults
 	err     error
 }
 
-func (r *plannedRows) Next() bool {
+func (r *pipelineRows) Next() bool {
 	if r.Rows.Next() {
 		return true
 	}
@@ -86,27 +108,32 @@ func (r *plannedRows) Next() bool {
 }
 
 // Close reads the pipeline to its end, where the transaction commits. It may be called again.
-func (r *plannedRows) Close() {
+func (r *pipelineRows) Close() {
 	r.Rows.Close()
 	if err := r.results.Close(); err != nil && r.err == nil {
 		r.err = err
 	}
 }
 
-func (r *plannedRows) Err() error {
+func (r *pipelineRows) Err() error {
 	if err := r.Rows.Err(); err != nil {
 		return err
 	}
 	return r.err
 }
 
-// recorder is a DBTX that runs nothing and keeps the text of the statement.
-type recorder struct {
-	sql string
+// record returns the statement that the generated code sends when it is called with a DBTX.
+func record(call func(db DBTX) error) statement {
+	var recorded recorder
+	_ = call(&recorded)
+	return statement(recorded)
 }
 
-func (r *recorder) Exec(_ context.Context, sql string, _ ...any) (pgconn.CommandTag, error) {
-	r.sql = sql
+// recorder is a DBTX that runs nothing and keeps the statement.
+type recorder statement
+
+func (r *recorder) Exec(_ context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	r.sql, r.args = sql, args
 	return pgconn.CommandTag{}, nil
 }
 

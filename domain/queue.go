@@ -26,11 +26,13 @@ const connectTimeout = 5 * time.Second
 // Queue is the Postgres side of a worker: the statements that claim, renew and settle jobs.
 // It is safe for concurrent use.
 type Queue struct {
-	pool    *pgxpool.Pool // For what must never wait: settlements, renewals, heartbeats.
-	planned planned
-	work    *pgxpool.Pool // For claims and housekeeping.
-	queries *gen.Queries
-	listen  *pgx.ConnConfig
+	pool        *pgxpool.Pool // For what must never wait: settlements, renewals, heartbeats.
+	planned     pipeline
+	work        *pgxpool.Pool // For claims and housekeeping.
+	plannedWork pipeline
+	listen      *pgx.ConnConfig
+	queries     *gen.Queries
+	cursors     laneCursors
 }
 
 // QueueOption says how a Queue connects.
@@ -91,7 +93,11 @@ func NewQueue(pool *pgxpool.Pool, options ...QueueOption) (*Queue, error) {
 		control.Close()
 		return nil, err
 	}
-	return &Queue{pool: control, planned: planned{control}, work: work, queries: gen.New(), listen: listen}, nil
+	return &Queue{
+		pool: control, planned: newPlanned(control),
+		work: work, plannedWork: newPlanned(work),
+		listen: listen, queries: gen.New(),
+	}, nil
 }
 
 // ownPool opens a pool of another size with the settings of the one given.

@@ -27,7 +27,7 @@ func (q *Queue) Reclaim(ctx context.Context) ([]Reclaimed, error) {
 	var all []Reclaimed
 	var after Claim
 	for {
-		rows, err := q.queries.ReclaimExpiredLeases(ctx, planned{q.work}, gen.ReclaimExpiredLeasesParams{
+		rows, err := q.queries.ReclaimExpiredLeases(ctx, q.plannedWork, gen.ReclaimExpiredLeasesParams{
 			AfterClaimedBy:       after.WorkerID,
 			AfterPartitionBucket: int32(after.Bucket),
 			AfterID:              after.ID.uuid(),

@@ -47,7 +47,7 @@ func (q *Queue) Disarm(ctx context.Context, workerID string, queues []string) er
 // NextDue tells how long it takes until the next job of the buckets is due; the horizon when
 // none is due within it. Jobs of ordered queues are not looked at.
 func (q *Queue) NextDue(ctx context.Context, queue string, buckets []int, horizon time.Duration) (time.Duration, error) {
-	wait, err := q.queries.NextDueJob(ctx, planned{q.work}, gen.NextDueJobParams{
+	wait, err := q.queries.NextDueJob(ctx, q.plannedWork, gen.NextDueJobParams{
 		Queue: queue, PartitionBuckets: int32s(buckets), Horizon: horizon,
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -144,12 +144,4 @@ func parseRing(notification *pgconn.Notification) (ring Ring, ok bool) {
 		return Ring{}, false
 	}
 	return Ring{Queue: queue, Bucket: number}, true
-}
-
-func int32s(numbers []int) []int32 {
-	converted := make([]int32, len(numbers))
-	for i, number := range numbers {
-		converted[i] = int32(number)
-	}
-	return converted
 }

@@ -36,15 +36,15 @@ picked AS MATERIALIZED (
             AND NOT job.ordered
             AND job.queue = $3::text
             AND job.partition_bucket = bucket.number
-            AND job.available_at <= now()
+            AND job.available_at <= now() - $5::interval
         ORDER BY
             job.available_at,
             job.seq
-        LIMIT $5::integer
+        LIMIT $6::integer
         FOR UPDATE SKIP LOCKED
     ) AS due
     WHERE EXISTS (SELECT FROM served)
-    LIMIT $6::integer
+    LIMIT $7::integer
 )
 UPDATE holdfast.inbox AS job
 SET
@@ -82,6 +82,7 @@ type ClaimJobsParams struct {
 	Lease            time.Duration
 	Queue            string
 	PartitionBuckets []int32
+	DueFor           time.Duration
 	Quota            int32
 	Batch            int32
 }
@@ -105,9 +106,9 @@ type ClaimJobsRow struct {
 }
 
 // ClaimJobs gives due jobs of one queue to a worker under a lease, at most @quota from each
-// of the buckets and @batch in all, probing the buckets in the order given. Called by
-// domain/claim.go. Zero rows: nothing is due, everything due is locked by another claim, or
-// the queue is paused. No ORDER BY stands around the probes, so that they stop as soon as
+// of the buckets and @batch in all, probing the buckets in the order given; only those that
+// have been due for @due_for. Ordered jobs are left to ClaimLanes. Called by domain/claim.go.
+// Zero rows: nothing is due, everything due is locked by another claim, or the queue is paused. No ORDER BY stands around the probes, so that they stop as soon as
 // the batch is full: the cost does not grow with the backlog.
 // Index: inbox_claim_idx, then inbox_pkey. Locks: the rows it returns; skips locked ones.
 func (q *Queries) ClaimJobs(ctx context.Context, db DBTX, arg ClaimJobsParams) ([]ClaimJobsRow, error) {
@@ -116,6 +117,7 @@ func (q *Queries) ClaimJobs(ctx context.Context, db DBTX, arg ClaimJobsParams) (
 		arg.Lease,
 		arg.Queue,
 		arg.PartitionBuckets,
+		arg.DueFor,
 		arg.Quota,
 		arg.Batch,
 	)

@@ -1,8 +1,8 @@
 -- name: ClaimJobs :many
 -- ClaimJobs gives due jobs of one queue to a worker under a lease, at most @quota from each
--- of the buckets and @batch in all, probing the buckets in the order given. Called by
--- domain/claim.go. Zero rows: nothing is due, everything due is locked by another claim, or
--- the queue is paused. No ORDER BY stands around the probes, so that they stop as soon as
+-- of the buckets and @batch in all, probing the buckets in the order given; only those that
+-- have been due for @due_for. Ordered jobs are left to ClaimLanes. Called by domain/claim.go.
+-- Zero rows: nothing is due, everything due is locked by another claim, or the queue is paused. No ORDER BY stands around the probes, so that they stop as soon as
 -- the batch is full: the cost does not grow with the backlog.
 -- Index: inbox_claim_idx, then inbox_pkey. Locks: the rows it returns; skips locked ones.
 WITH served AS MATERIALIZED (
@@ -26,7 +26,7 @@ picked AS MATERIALIZED (
             AND NOT job.ordered
             AND job.queue = @queue::text
             AND job.partition_bucket = bucket.number
-            AND job.available_at <= now()
+            AND job.available_at <= now() - @due_for::interval
         ORDER BY
             job.available_at,
             job.seq

@@ -215,3 +215,26 @@ func TestAffinityNone_EveryBucketIsTheWorkers(t *testing.T) {
 		equal(t, "buckets", len(w.ownClaims()[0].request.Buckets), buckets)
 	})
 }
+
+func TestOrdered_QueueIsClaimedLaneByLane(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		if _, err := w.SetQueue(t.Context(), domain.DefaultQueue, domain.QueueChange{Ordered: new(true)}); err != nil {
+			t.Fatal(err)
+		}
+		late := w.enqueue(model.NewJob{Ordered: new(false)}) // Its enqueue was under way as the queue changed.
+		first, second := w.enqueue(model.NewJob{Key: "a"}), w.enqueue(model.NewJob{Key: "a"})
+		g := newGate(t)
+		w.start(g.handler())
+		w.wantJob(first, domain.StatusProcessing, 1)
+		w.wantJob(second, domain.StatusPending, 0)
+		w.advance(10 * time.Second)
+		w.wantJob(second, domain.StatusPending, 0)
+		w.wantJob(late, domain.StatusProcessing, 1)
+		g.open(2, nil)
+		w.advance(2 * time.Second)
+		w.wantJob(second, domain.StatusProcessing, 1)
+		g.open(1, nil)
+	})
+}

@@ -21,9 +21,10 @@ func placeOf(job *domain.JobRecord) place {
 }
 
 // Claim gives due jobs to the worker under a lease, at most the quota from each bucket and
-// the batch in all, probing the buckets in the order given: from each, those that have been
-// available for longest, and of two that became so together, the one enqueued first. Neither
-// the registry nor the worker's other claims matter.
+// the batch in all, probing the buckets in the order given. Without Lanes it takes, from each,
+// those that have been available for longest, and of two that became so together, the one
+// enqueued first; with Lanes, the first jobs of free lanes, as freeHeads says. Neither the registry nor, but
+// for those of the same lane, other claims matter.
 func (q *Queue) Claim(ctx context.Context, request domain.ClaimRequest) ([]domain.ClaimedJob, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("claim from queue %q: %w", request.Queue, err)
@@ -34,10 +35,15 @@ func (q *Queue) Claim(ctx context.Context, request domain.ClaimRequest) ([]domai
 	if !known || settings.Paused {
 		return []domain.ClaimedJob{}, nil
 	}
+	take := q.dueSince
+	if request.Lanes {
+		take = q.freeHeads
+	}
+	since := q.now().Add(-request.DueFor)
 	jobs := []domain.ClaimedJob{}
 	for _, bucket := range request.Buckets {
 		room := min(request.Quota, request.Batch-len(jobs))
-		for _, job := range slices.Clone(q.due(place{request.Queue, bucket}, room)) {
+		for _, job := range slices.Clone(take(place{request.Queue, bucket}, room, since)) {
 			q.claim(job, request.WorkerID, request.Lease)
 			jobs = append(jobs, newClaimedJob(job, settings.RetentionMode))
 		}
@@ -47,10 +53,14 @@ func (q *Queue) Claim(ctx context.Context, request domain.ClaimRequest) ([]domai
 
 // due returns the first jobs of a bucket whose time has come, at most so many.
 func (q *Queue) due(where place, limit int) []*domain.JobRecord {
-	now := q.now()
+	return q.dueSince(where, limit, q.now())
+}
+
+// dueSince returns the first jobs of a bucket whose time had come by then, at most so many.
+func (q *Queue) dueSince(where place, limit int, then time.Time) []*domain.JobRecord {
 	line := q.lines[where]
 	count := 0
-	for count < min(limit, len(line)) && !line[count].AvailableAt.After(now) {
+	for count < min(limit, len(line)) && !line[count].AvailableAt.After(then) {
 		count++
 	}
 	return line[:count]
@@ -93,10 +103,11 @@ func claimOf(job *domain.JobRecord) domain.Claim {
 	return domain.Claim{ID: job.ID, Bucket: job.Bucket, Generation: job.Generation, WorkerID: *job.ClaimedBy}
 }
 
-// wait makes a job pending. Ordered jobs stand in no line: the plain claim leaves them alone.
+// wait makes a job pending: it stands in the line of its bucket, or in its lane if it is ordered.
 func (q *Queue) wait(job *domain.JobRecord) {
 	job.Status = domain.StatusPending
 	if job.Ordered {
+		q.enterLane(job)
 		return
 	}
 	line := q.lines[placeOf(job)]
@@ -105,6 +116,10 @@ func (q *Queue) wait(job *domain.JobRecord) {
 }
 
 func (q *Queue) leaveLine(job *domain.JobRecord) {
+	if job.Ordered {
+		q.leaveLane(job)
+		return
+	}
 	line := q.lines[placeOf(job)]
 	if at, found := slices.BinarySearchFunc(line, job, compareInLine); found {
 		q.lines[placeOf(job)] = slices.Delete(line, at, at+1)

@@ -82,13 +82,27 @@ func TestClaim_NothingFromAPausedOrUnknownQueue(t *testing.T) {
 	}
 }
 
-func TestClaim_LeavesOrderedJobsAlone(t *testing.T) {
+func TestClaim_TakesOrderedJobsOrTheOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ordered := w.enqueue(model.NewJob{Ordered: new(true)})
 	plain := w.enqueue(model.NewJob{})
 	equal(t, idsOf(w.claim("w1", 9)), []domain.JobID{plain})
 	equal(t, w.find(ordered).Ordered, true)
+	w.settle(w.claimLanes("w1", 9)[0], domain.Outcome{Verdict: domain.Release})
+	equal(t, idsOf(w.claimLanes("w1", 9)), []domain.JobID{ordered})
+}
+
+func TestClaim_OnlyWhatHasBeenDueForSoLong(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first := w.enqueue(model.NewJob{})
+	w.clock.Advance(time.Second)
+	w.enqueue(model.NewJob{})
+	request := domain.ClaimRequest{WorkerID: "w1", Queue: domain.DefaultQueue, Buckets: []int{0}, Quota: 9, Batch: 9, Lease: lease, DueFor: time.Second}
+	jobs, err := w.Claim(t.Context(), request)
+	wantError(t, err, nil)
+	equal(t, idsOf(jobs), []domain.JobID{first})
 }
 
 func TestClaim_OfAJobOnlyOneIsLive(t *testing.T) {

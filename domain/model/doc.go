@@ -12,5 +12,6 @@
 // instant and is seen by all at once, no row is locked, nothing rolls back, no reply gets
 // lost. Arguments are taken as valid: what package domain refuses before it runs a
 // statement, and what a CHECK of the schema refuses, is stored here. Payloads stay as they
-// were given, where jsonb writes them its own way. The plain claim leaves ordered jobs alone.
+// were given, where jsonb writes them its own way. Of more free lanes than a claim can take,
+// all workers together take turns; in the database each on its own.
 package model

@@ -106,7 +106,7 @@ func (h history) enqueueSet(t *rapid.T) {
 
 func (h history) noteEnqueue(t *rapid.T, job model.NewJob, result domain.EnqueueResult) {
 	settings, _ := h.queue.FindQueue(t.Context(), job.Queue)
-	h.enqueued(t, h.queue.Now(), job, settings.DedupeWindow, result)
+	h.enqueued(t, h.queue.Now(), job, settings, result)
 }
 
 func (h history) claim(t *rapid.T) {
@@ -114,7 +114,8 @@ func (h history) claim(t *rapid.T) {
 		WorkerID: someWorker.Draw(t, "worker"), Queue: someQueue.Draw(t, "queue"),
 		Buckets: rapid.SliceOfN(rapid.IntRange(0, 2), 0, 4).Draw(t, "buckets"),
 		Quota:   rapid.IntRange(1, 3).Draw(t, "quota"), Batch: rapid.IntRange(1, 5).Draw(t, "batch"),
-		Lease: someLease.Draw(t, "lease"),
+		Lease: someLease.Draw(t, "lease"), Lanes: rapid.Bool().Draw(t, "lanes"),
+		DueFor: rapid.SampledFrom([]time.Duration{0, 0, time.Second}).Draw(t, "due for"),
 	}
 	jobs, err := h.queue.Claim(t.Context(), request)
 	must(t, err)
@@ -122,9 +123,10 @@ func (h history) claim(t *rapid.T) {
 		t.Fatalf("%d jobs for %+v of a queue with %+v", len(jobs), request, settings)
 	}
 	for _, job := range jobs {
-		if job.AvailableAt.After(h.queue.Now()) {
+		if job.AvailableAt.After(h.queue.Now().Add(-request.DueFor)) {
 			t.Fatalf("job %s was claimed before its time", job.ID)
 		}
+		h.inOrder(t, job, request.Lanes)
 		h.claimed(t, job, h.queue.Now().Add(request.Lease))
 	}
 }

@@ -23,6 +23,7 @@ type ledger struct {
 }
 
 type fact struct {
+	lane        string        // By queue and key; "" unless ordered.
 	claim       *domain.Claim // The live one.
 	deadline    time.Time     // Of its lease.
 	status      domain.Status
@@ -46,7 +47,7 @@ func newLedger() *ledger {
 }
 
 // enqueued holds that within its window one key is one job.
-func (l *ledger) enqueued(t *rapid.T, now time.Time, job model.NewJob, window time.Duration, result domain.EnqueueResult) {
+func (l *ledger) enqueued(t *rapid.T, now time.Time, job model.NewJob, settings domain.QueueSettings, result domain.EnqueueResult) {
 	key := job.Queue + "/" + job.IdempotencyKey
 	known, taken := l.once[key]
 	if taken = taken && job.IdempotencyKey != "" && known.expires.After(now); taken {
@@ -59,9 +60,9 @@ func (l *ledger) enqueued(t *rapid.T, now time.Time, job model.NewJob, window ti
 		t.Fatalf("the enqueue of a new job answers %+v", result)
 	}
 	l.ids = append(l.ids, result.ID)
-	l.jobs[result.ID] = &fact{status: domain.StatusPending, maxAttempts: job.MaxAttempts}
+	l.jobs[result.ID] = &fact{lane: laneOf(job, settings), status: domain.StatusPending, maxAttempts: job.MaxAttempts}
 	if job.IdempotencyKey != "" {
-		l.once[key] = onceFact{id: result.ID, expires: now.Add(job.Delay + window)}
+		l.once[key] = onceFact{id: result.ID, expires: now.Add(job.Delay + settings.DedupeWindow)}
 	}
 }
 

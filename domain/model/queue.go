@@ -43,6 +43,7 @@ type Queue struct {
 	queues     map[string]domain.QueueSettings
 	inbox      map[domain.JobID]*domain.JobRecord
 	lines      map[place][]*domain.JobRecord
+	lanes      map[place]*lanes
 	archive    map[domain.JobID]domain.JobRecord
 	days       map[time.Time]bool // The archive's partitions, by the midnight they begin at.
 	keys       map[onceKey]holder
@@ -63,6 +64,7 @@ func New(settings Settings) *Queue {
 		queues:   map[string]domain.QueueSettings{domain.DefaultQueue: domain.DefaultQueueSettings(domain.DefaultQueue)},
 		inbox:    map[domain.JobID]*domain.JobRecord{},
 		lines:    map[place][]*domain.JobRecord{},
+		lanes:    map[place]*lanes{},
 		archive:  map[domain.JobID]domain.JobRecord{},
 		days:     map[time.Time]bool{},
 		keys:     map[onceKey]holder{},
