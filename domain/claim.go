@@ -80,6 +80,7 @@ func newClaimedJob(row gen.ClaimJobsRow, workerID string) ClaimedJob {
 		Attempt:      int(row.Attempts),
 		MaxAttempts:  int(row.MaxAttempts),
 		AvailableAt:  row.AvailableAt,
+		Waited:       row.Waited,
 		CreatedAt:    row.CreatedAt,
 		Headers:      row.Headers,
 		Payload:      row.Payload,

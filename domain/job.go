@@ -121,6 +121,7 @@ type ClaimedJob struct {
 	Attempt        int             // This attempt, counted from 1.
 	MaxAttempts    int             // The last attempt.
 	AvailableAt    time.Time       // When it could first be claimed, by the database's clock.
+	Waited         time.Duration   // From then until it was claimed, by the database's clock.
 	CreatedAt      time.Time       // When it was enqueued, by the database's clock.
 	Headers        json.RawMessage // Facts beside the payload, a JSON object; nil without any.
 	Payload        json.RawMessage // What the producer sent.

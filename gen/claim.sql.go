@@ -74,6 +74,7 @@ RETURNING
     job.idempotency_key,
     job.headers,
     job.payload,
+    (now() - job.available_at)::interval AS waited,
     (SELECT served.retention_mode FROM served)::holdfast.retention_mode AS retention_mode
 `
 
@@ -102,6 +103,7 @@ type ClaimJobsRow struct {
 	IdempotencyKey  *string
 	Headers         json.RawMessage
 	Payload         json.RawMessage
+	Waited          time.Duration
 	RetentionMode   RetentionMode
 }
 
@@ -143,6 +145,7 @@ func (q *Queries) ClaimJobs(ctx context.Context, db DBTX, arg ClaimJobsParams) (
 			&i.IdempotencyKey,
 			&i.Headers,
 			&i.Payload,
+			&i.Waited,
 			&i.RetentionMode,
 		); err != nil {
 			return nil, fmt.Errorf("query ClaimJobs: %w", err)

@@ -212,7 +212,8 @@ claimed AS (
         job.created_at,
         job.idempotency_key,
         job.headers,
-        job.payload
+        job.payload,
+        now() - job.available_at AS waited
 )
 SELECT
     claimed.id,
@@ -229,6 +230,7 @@ SELECT
     claimed.idempotency_key,
     claimed.headers,
     claimed.payload,
+    claimed.waited::interval AS waited,
     (SELECT served.retention_mode FROM served)::holdfast.retention_mode AS retention_mode
 FROM claimed
 UNION ALL
@@ -247,6 +249,7 @@ SELECT
     NULL,
     NULL,
     'null',
+    interval '0',
     (SELECT served.retention_mode FROM served)::holdfast.retention_mode
 FROM picked
 WHERE picked.id IS NULL
@@ -279,6 +282,7 @@ type ClaimLanesRow struct {
 	IdempotencyKey  *string
 	Headers         json.RawMessage
 	Payload         json.RawMessage
+	Waited          time.Duration
 	RetentionMode   RetentionMode
 }
 
@@ -329,6 +333,7 @@ func (q *Queries) ClaimLanes(ctx context.Context, db DBTX, arg ClaimLanesParams)
 			&i.IdempotencyKey,
 			&i.Headers,
 			&i.Payload,
+			&i.Waited,
 			&i.RetentionMode,
 		); err != nil {
 			return nil, fmt.Errorf("query ClaimLanes: %w", err)

@@ -103,7 +103,7 @@ func TestDocs_ReadmeNamesThePromisesThatAreKept(t *testing.T) {
 		linked[match[1]] = true
 	}
 	for _, match := range heading.FindAllStringSubmatch(guarantees, -1) {
-		name := strings.ReplaceAll(strings.ToLower(match[1]), " ", "-")
+		name := strings.NewReplacer(" ", "-", ",", "").Replace(strings.ToLower(match[1]))
 		if !linked[name] {
 			t.Errorf("README.md does not link the promise %q", match[1])
 		}

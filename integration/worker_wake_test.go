@@ -3,6 +3,8 @@ package integration
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -132,6 +134,29 @@ func TestWake_SaturatedWorkerIsNotRungForEveryEnqueue(t *testing.T) {
 	}
 	close(finish)
 	untilCompleted(t, database, 55)
+}
+
+// The registry tells what a worker is like.
+func TestHeartbeat_TellsHowTheWorkerStands(t *testing.T) {
+	t.Parallel()
+	database := pgtest.New(t)
+	config := quick()
+	config.Version = "1.2.3"
+	config.DirectURL = database.Config().ConnString()
+	startWorker(t, database, database.Pool, "w", config, completing())
+	enqueueNotes(t, database, 20)
+	untilCompleted(t, database, 20)
+	pgtest.Eventually(t, patience, "a heartbeat tells of it", func() bool {
+		return pgtest.Value[bool](t, database, `
+			SELECT metadata @> '{"version": "1.2.3", "affinity": "ring", "wake": "listen", "buckets": 1024, "concurrency": 8, "in_flight": 0}'
+				AND (metadata ->> 'claim_p99_ms')::float > 0 AND (metadata ->> 'wait_p99_ms')::float > 0 AND (metadata ->> 'handle_p99_ms')::float >= 0
+			FROM holdfast.workers`)
+	})
+	keys := pgtest.Values[string](t, database, "SELECT jsonb_object_keys(metadata) FROM holdfast.workers ORDER BY 1")
+	want := "affinity buckets claim_p50_ms claim_p99_ms concurrency handle_p50_ms handle_p99_ms host in_flight pid version wait_p50_ms wait_p99_ms wake"
+	if got := strings.Join(slices.Sorted(slices.Values(keys)), " "); got != want {
+		t.Errorf("metadata has %s, want %s", got, want)
+	}
 }
 
 func TestTogether_RolledBackEnqueueDoesNotRing(t *testing.T) {

@@ -64,4 +64,5 @@ RETURNING
     job.idempotency_key,
     job.headers,
     job.payload,
+    (now() - job.available_at)::interval AS waited,
     (SELECT served.retention_mode FROM served)::holdfast.retention_mode AS retention_mode;

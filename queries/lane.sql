@@ -241,7 +241,8 @@ claimed AS (
         job.created_at,
         job.idempotency_key,
         job.headers,
-        job.payload
+        job.payload,
+        now() - job.available_at AS waited
 )
 SELECT
     claimed.id,
@@ -258,6 +259,7 @@ SELECT
     claimed.idempotency_key,
     claimed.headers,
     claimed.payload,
+    claimed.waited::interval AS waited,
     (SELECT served.retention_mode FROM served)::holdfast.retention_mode AS retention_mode
 FROM claimed
 UNION ALL
@@ -276,6 +278,7 @@ SELECT
     NULL,
     NULL,
     'null',
+    interval '0',
     (SELECT served.retention_mode FROM served)::holdfast.retention_mode
 FROM picked
 WHERE picked.id IS NULL;

@@ -162,6 +162,7 @@ func (s *session) claim(ctx context.Context, request domain.ClaimRequest) (int, 
 			break
 		}
 		<-s.slots
+		s.waitTimes.add(job.Waited)
 		s.start(context.WithoutCancel(ctx), job, sent)
 	}
 	return len(jobs), err

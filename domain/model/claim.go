@@ -87,6 +87,7 @@ func newClaimedJob(job *domain.JobRecord, retention domain.RetentionMode) domain
 		Attempt:      job.Attempts,
 		MaxAttempts:  job.MaxAttempts,
 		AvailableAt:  job.AvailableAt,
+		Waited:       job.ClaimedAt.Sub(job.AvailableAt),
 		CreatedAt:    job.CreatedAt,
 		Headers:      job.Headers,
 		Payload:      job.Payload,
