@@ -147,9 +147,10 @@ func (s *session) claim(ctx context.Context, request domain.ClaimRequest) (int, 
 	if len(request.Buckets) == 0 {
 		return 0, nil
 	}
-	call, cancel := s.call(context.WithoutCancel(ctx))
+	lasting, release := outlast(ctx)
+	defer release()
+	call, cancel := s.call(lasting)
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastWords, cancel) })()
 	request.WorkerID = s.id
 	request.Quota = bucketQuota(request.Batch)
 	request.Lease = s.Lease

@@ -67,6 +67,17 @@ func (s *session) awaitUnlessHurried(done <-chan struct{}, limit time.Duration) 
 	}
 }
 
+// outlast returns a context that ends when the given one has been over for lastWords, for
+// statements whose answer tells what they have done.
+func outlast(ctx context.Context) (lasting context.Context, release func()) {
+	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lastWords, cancel) })
+	return lasting, func() {
+		stop()
+		cancel()
+	}
+}
+
 // await waits for a channel to close, and tells whether it did within the time.
 func (s *session) await(done <-chan struct{}, limit time.Duration) bool {
 	fired, stop := s.Clock.NewTimer(limit)

@@ -24,21 +24,20 @@ const electionsLost = 3
 func (s *session) housekeepingLoop(ctx context.Context) {
 	lost := 0
 	s.every(ctx, s.Housekeeping, func(ctx context.Context) {
-		bounded, cancel := context.WithTimeout(ctx, s.Lease)
+		// A round is not broken off at once: nobody would learn of the jobs it reclaimed.
+		lasting, release := outlast(ctx)
+		defer release()
+		bounded, cancel := context.WithTimeout(lasting, s.Lease)
 		defer cancel()
 		elected, err := s.queue.Elect(bounded, s.chores)
-		switch {
-		case ctx.Err() != nil:
-			return
-		case elected:
+		lost++
+		if elected {
 			lost = 0
-		default:
-			lost++
 		}
 		if err != nil {
 			s.log.Error("the election of a housekeeper failed", "error", err)
 		}
-		if lost >= electionsLost {
+		if lost >= electionsLost && ctx.Err() == nil {
 			s.log.Warn("keeping house without being elected: somebody has held the lock for long", "elections_lost", lost)
 			s.chores(bounded)
 		}

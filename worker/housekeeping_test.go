@@ -4,6 +4,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/holdfast-pg/holdfast/domain"
+	"github.com/holdfast-pg/holdfast/domain/model"
 )
 
 func TestHousekeeping_LostElectionsAreNotWaitedForForEver(t *testing.T) {
@@ -20,5 +23,27 @@ func TestHousekeeping_LostElectionsAreNotWaitedForForEver(t *testing.T) {
 		w.advance(2 * 31 * time.Second)
 		equal(t, "rounds after four", len(w.calls("Reclaim")), 3)
 		equal(t, "warnings", w.log.count("level=WARN", "without being elected"), 2)
+	})
+}
+
+// A reclaim that is broken off may take effect all the same, and nobody would learn of it.
+func TestHousekeeping_RoundUnderWayIsFinishedByAStoppingWorker(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		id := w.enqueue(model.NewJob{})
+		if _, err := w.Queue.Claim(t.Context(), domain.ClaimRequest{
+			WorkerID: "dead", Queue: domain.DefaultQueue, Buckets: []int{id.Bucket()}, Quota: 1, Batch: 1, Lease: time.Second,
+		}); err != nil {
+			t.Fatal(err)
+		}
+		w.spoil("Reclaim", fault{takes: 2 * time.Second})
+		w.start(returning(nil))
+		w.advance(31 * time.Second)
+		w.stop()
+		w.advance(2 * time.Second)
+		w.wantReturned()
+		equal(t, "reclaims logged", w.log.count("job reclaimed", id.String()), 1)
+		equal(t, "errors", w.log.count("level=ERROR"), 0)
 	})
 }
