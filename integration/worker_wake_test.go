@@ -56,8 +56,8 @@ func TestWake_LostListenerMissesNothing(t *testing.T) {
 	for i := range 3 {
 		if ended := pgtest.Value[int](t, database, `
 			SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
-			WHERE datname = current_database() AND pid <> pg_backend_pid() AND query LIKE '%name: SubscribeToProbes%'`); ended != 1 {
-			t.Fatalf("%d sessions listened, want one", ended)
+			WHERE datname = current_database() AND pid <> pg_backend_pid() AND query LIKE '%name: SubscribeToProbes%'`); ended == 0 {
+			t.Fatal("no session listens") // An earlier one may be seen while it ends.
 		}
 		enqueue(t, database)
 		untilCompleted(t, database, i+1)
