@@ -31,7 +31,7 @@ var (
 	ErrUnknownQueue = errors.New("no such queue in this snapshot: retry the transaction")
 
 	// ErrWorkerExists says that the registry holds another worker of this id.
-	ErrWorkerExists = errors.New("a worker with this id is registered already")
+	ErrWorkerExists = errors.New("a worker with this id is registered already, and an id is for one worker, once: let Config.NewID return another each time")
 
 	// ErrWorkerUnknown says that the registry does not hold the worker.
 	ErrWorkerUnknown = errors.New("the registry does not know this worker")
