@@ -32,7 +32,7 @@ var (
 	ErrUnknownQueue = errors.New("no such queue")
 
 	// ErrWorkerExists says that the registry holds another worker of this id.
-	ErrWorkerExists = errors.New("a worker with this id is registered already")
+	ErrWorkerExists = errors.New("a worker with this id is registered already, and an id is for one worker, once: let Config.NewID return another each time")
 
 	// ErrWorkerUnknown says that the registry does not hold the worker.
 	ErrWorkerUnknown = errors.New("the registry does not know this worker")
@@ -43,6 +43,10 @@ var (
 
 	// ErrStandby says that the server is a standby, which cannot be written to.
 	ErrStandby = errors.New("the server is a standby, and jobs are claimed on the primary only: name the primary, or add target_session_attrs=read-write to several hosts")
+
+	// ErrReadOnly says that the transaction cannot write: the server is a standby, or the
+	// transaction or its role was made read-only.
+	ErrReadOnly = errors.New("the transaction is read-only: use the primary, with several hosts add target_session_attrs=read-write, and a transaction that may write")
 
 	// ErrNotMigrated says that the database has no Holdfast schema.
 	ErrNotMigrated = errors.New("the database has no holdfast schema: run `holdfast migrate up`")
@@ -83,6 +87,7 @@ const (
 	undefinedTable    = "42P01"
 	undefinedFunction = "42883"
 	invalidSchemaName = "3F000"
+	readOnly          = "25006"
 	checkViolation    = "23514"
 	dataException     = "22" // The class: no such number, time or text.
 )
@@ -96,6 +101,8 @@ func explain(err error) error {
 	switch pgErr.Code {
 	case undefinedTable, undefinedFunction, invalidSchemaName:
 		return fmt.Errorf("%w (%w)", ErrNotMigrated, err)
+	case readOnly:
+		return fmt.Errorf("%w (%w)", ErrReadOnly, err)
 	case checkViolation:
 		if limit, known := limitNames[pgErr.ConstraintName]; known {
 			return &limit

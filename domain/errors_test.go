@@ -22,6 +22,9 @@ func TestExplain_SaysWhatTheCallerCanDo(t *testing.T) {
 			t.Errorf("%s: %v, want ErrNotMigrated with its cause", code, err)
 		}
 	}
+	if err := explain(pgError(readOnly, "")); !errors.Is(err, ErrReadOnly) {
+		t.Errorf("%s: %v, want ErrReadOnly", readOnly, err)
+	}
 	for constraint, limit := range limitNames {
 		var invalid *InvalidError
 		if err := explain(pgError(checkViolation, constraint)); !errors.As(err, &invalid) || *invalid != limit {
@@ -49,6 +52,7 @@ func TestIsTemporary_TellsWhatPassesByItself(t *testing.T) {
 		"starting up":           {pgError("57P03", ""), true},
 		"wrong password":        {pgError("28P01", ""), false},
 		"no such database":      {pgError("3D000", ""), false},
+		"a standby":             {explain(pgError(readOnly, "")), false},
 		"no such table":         {explain(pgError(undefinedTable, "")), false},
 		"a bad argument":        {fmt.Errorf("enqueue: %w", &InvalidError{Field: "key"}), false},
 		"a schema that is old":  {fmt.Errorf("open: %w", &SchemaError{}), false},

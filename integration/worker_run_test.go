@@ -56,13 +56,21 @@ func shortLease() holdfast.Config {
 // startWorker runs a worker through the pool. When the test ends, it must drain.
 func startWorker(t *testing.T, database *pgtest.Database, pool *pgxpool.Pool, name string, config holdfast.Config, handlers ...holdfast.Handler) *workerRun {
 	t.Helper()
+	return startMade(t, database, name, config, func(config holdfast.Config) (*holdfast.Worker, error) {
+		return holdfast.NewWorker(pool, config, handlers...)
+	})
+}
+
+// startMade runs the worker that is made of the configuration, as startWorker does.
+func startMade(t *testing.T, database *pgtest.Database, name string, config holdfast.Config, newWorker func(holdfast.Config) (*holdfast.Worker, error)) *workerRun {
+	t.Helper()
 	run := &workerRun{t: t, database: database, returned: make(chan struct{})}
 	config.NewID = func() string { return run.nextID(name) }
 	config.Logger = slog.New(slog.NewMultiHandler(
 		slog.NewTextHandler(t.Output(), nil),
 		slog.NewTextHandler(&run.log, &slog.HandlerOptions{Level: slog.LevelDebug}),
 	))
-	worker, err := holdfast.NewWorker(pool, config, handlers...)
+	worker, err := newWorker(config)
 	if err != nil {
 		t.Fatal(err)
 	}

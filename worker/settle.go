@@ -65,6 +65,7 @@ func (r *results) gather(unsettled []result) []result {
 // What could not be recorded is sent again, until the context ends.
 func (s *session) settleLoop(ctx context.Context) {
 	var unsettled []result
+	closed := s.results.closed
 	for failures := 0; ; {
 		unsettled = s.results.gather(unsettled)
 		if len(unsettled) == 0 {
@@ -76,7 +77,15 @@ func (s *session) settleLoop(ctx context.Context) {
 			continue
 		}
 		failures++
-		if !pause(ctx, s.Clock, reconnectWait(failures, s.Random())) {
+		again, stop := s.Clock.NewTimer(reconnectWait(failures, s.Random()))
+		select {
+		case <-again:
+		case <-closed: // A stopping worker has no time for the long waits after many failures.
+			closed, failures = nil, 0
+		case <-ctx.Done():
+		}
+		stop()
+		if ctx.Err() != nil {
 			s.log.Error("results could not be recorded; their jobs run again when their leases end", "jobs", len(unsettled))
 			return
 		}

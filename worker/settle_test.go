@@ -28,6 +28,24 @@ func TestSettle_ErrorsAreRetriedAsUnconfirmedUntilAnswered(t *testing.T) {
 	})
 }
 
+// The wait before the next try has grown while the database was away. A worker that stops when
+// it is back does not sit it out, and no job runs again that was done.
+func TestSettle_StoppingWorkerTriesAgainAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.spoil("Settle", fault{err: errCut, times: 8})
+		id := w.enqueue(model.NewJob{})
+		w.start(returning(nil))
+		w.advance(10 * time.Second)
+		equal(t, "settlements sent", len(w.calls("Settle")), 8)
+		w.stop()
+		w.advance(0)
+		w.wantReturned()
+		w.wantJob(id, domain.StatusCompleted, 1)
+	})
+}
+
 func TestCompleteOnce_LostReplyIsDoneNotLeaseLost(t *testing.T) {
 	t.Parallel()
 	retentions := map[string]domain.RetentionMode{

@@ -41,7 +41,12 @@ exec 3<&-
 
 "$bin/initdb" --pgdata="$dir/data" --username=holdfast --pwfile="$dir/password" --auth=scram-sha-256 \
     --encoding=UTF8 --locale=C --no-sync &&
-    "$bin/postgres" -D "$dir/data" "$@"
+    while
+        "$bin/postgres" -D "$dir/data" "$@"
+        [ -e "$dir/again" ] # The program wants it restarted.
+    do
+        rm -f -- "$dir/again"
+    done
 
 # Removing the directory may take longer than the reader's patience, which would end it halfway.
 kill -KILL "$reader"

@@ -159,19 +159,25 @@ func serverCommand(cmd *exec.Cmd, who account) *exec.Cmd {
 
 // ready waits until the server accepts a connection.
 func (s *Server) ready(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready after %v", startLimit))
+	return s.await(ctx, "the server accepts connections", func(ctx context.Context) bool { return s.ping(ctx) == nil })
+}
+
+// await asks again and again until the condition holds, or never can because the server has ended. What
+// completes the sentence "wait until …".
+func (s *Server) await(ctx context.Context, what string, holds func(ctx context.Context) bool) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not so after %v", startLimit))
 	defer cancel()
 	retry := time.NewTicker(10 * time.Millisecond)
 	defer retry.Stop()
 	for {
-		if s.ping(ctx) == nil {
+		if holds(ctx) {
 			return nil
 		}
 		select {
 		case <-s.exited:
 			return s.earlyExit()
 		case <-ctx.Done():
-			return fmt.Errorf("wait until the server accepts connections: %w%s", context.Cause(ctx), s.logTail())
+			return fmt.Errorf("wait until %s: %w%s", what, context.Cause(ctx), s.logTail())
 		case <-retry.C:
 		}
 	}

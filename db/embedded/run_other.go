@@ -15,7 +15,12 @@ func supported() error {
 	return fmt.Errorf("no private server on %s: give the address of a running one with --database-url", runtime.GOOS)
 }
 
-// What follows is never called, because Start ends with the error above.
+// What follows is never used, because Start ends with the error above.
+
+var (
+	immediately = os.Kill
+	inOrder     = os.Interrupt
+)
 
 func ownGroup(account) *syscall.SysProcAttr { return nil }
 

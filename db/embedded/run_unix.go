@@ -11,6 +11,12 @@ import (
 
 func supported() error { return nil }
 
+// How postgres is told to end: without a checkpoint, or as soon as its sessions are ended.
+const (
+	immediately = syscall.SIGQUIT
+	inOrder     = syscall.SIGINT
+)
+
 // ownGroup puts a child into a process group of its own and, for an account, drops root's privileges and
 // supplementary groups.
 func ownGroup(who account) *syscall.SysProcAttr {

@@ -117,6 +117,8 @@ DECLARE
     partition_name text;
     dropped integer := 0;
 BEGIN
+    -- One housekeeper at a time: a second one would drop what the first has dropped meanwhile.
+    LOCK TABLE holdfast.inbox_archive IN SHARE UPDATE EXCLUSIVE MODE;
     FOR partition_name IN
         SELECT child.relname
         FROM pg_inherits

@@ -37,6 +37,8 @@
 //
 // Main prints which server it is and why. Without a server the run fails; it never skips.
 //
+// A test that restarts its server has one of its own, from Alone.
+//
 // # The pooler
 //
 // HOLDFAST_TEST_POOLER names a program, PgBouncer 1.18 or later or a script that ends in exec
