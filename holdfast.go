@@ -84,6 +84,7 @@ var (
 	ErrUnknownQueue = domain.ErrUnknownQueue
 	ErrNotMigrated  = domain.ErrNotMigrated
 	ErrStandby      = domain.ErrStandby
+	ErrReadOnly     = domain.ErrReadOnly
 )
 
 // Enqueue adds a job in the caller's transaction: it exists if and only if that commits.
