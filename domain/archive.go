@@ -2,8 +2,11 @@ package domain
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/holdfast-pg/holdfast/gen"
 )
@@ -81,9 +84,20 @@ func (q *Queue) keepArchive(ctx context.Context, rules HouseRules, report *House
 	}
 	report.JobsArchived, err = inBatches(func() (int64, error) {
 		moved, err := q.queries.ArchiveCompletedJobs(ctx, q.plannedWork, housekeepingBatch)
+		if dayWasMade(err) {
+			moved, err = q.queries.ArchiveCompletedJobs(ctx, q.plannedWork, housekeepingBatch)
+		}
 		return int64(len(moved)), err
 	})
 	return err
+}
+
+// dayWasMade tells whether a statement failed because its rows were on their way to the
+// default partition while their day got one of its own. Repeated, it finds that. It happens
+// where no worker has kept house for a fortnight; a settlement is repeated by its worker.
+func dayWasMade(err error) bool {
+	var pgErr *pgconn.PgError
+	return errors.As(err, &pgErr) && pgErr.Code == checkViolation && pgErr.TableName == "inbox_archive_default"
 }
 
 func (q *Queue) expire(ctx context.Context, rules HouseRules, report *HouseReport) (err error) {

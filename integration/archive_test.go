@@ -135,3 +135,44 @@ func TestFencedEffects_UnusedResourcesAreForgotten(t *testing.T) {
 	}
 	wantError(t, domain.Guard(t.Context(), database.Pool, "used", domain.Claim{Generation: 6}), domain.ErrFenced)
 }
+
+// Rows on their way to the default partition are refused there when their day gets a partition
+// while they wait.
+func TestKept_DayThatIsMadeMeanwhileFailsNothing(t *testing.T) {
+	t.Parallel()
+	database := pgtest.New(t)
+	queue := database.Queue(t)
+	database.Exec(t, "UPDATE holdfast.queues SET retention_mode = 'keep', keep_for = '0 seconds'")
+	enqueue(t, database)
+	mustSettle(t, queue, claimOne(t, queue, "w1"), domain.Outcome{}, domain.StatusCompleted)
+	dropDays(t, database)
+	waiting := func(query string) func() bool {
+		return func() bool {
+			return pgtest.Value[int](t, database, `
+				SELECT count(*) FROM pg_stat_activity
+				WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%name: ' || $1 || '%'`, query) == 1
+		}
+	}
+
+	tx, err := database.Conn(t).Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), "SELECT holdfast.create_archive_days(0)"); err != nil {
+		t.Fatal(err)
+	}
+	kept := make(chan error, 1)
+	var report domain.HouseReport
+	go func() {
+		var err error
+		report, err = queue.KeepHouse(t.Context(), houseRules)
+		kept <- err
+	}()
+	pgtest.Eventually(t, patience, "the archiving waits", waiting("ArchiveCompletedJobs"))
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-kept; err != nil || report.JobsArchived != 1 {
+		t.Errorf("archived %d jobs, want 1; error %v", report.JobsArchived, err)
+	}
+}

@@ -81,8 +81,9 @@ type Config struct {
 	// doubles it up to IdlePoll. Default: 75 ms.
 	ActivePoll time.Duration
 
-	// IdlePoll is the longest wait between claims, plus up to a third as jitter.
-	// Default: 1.5 s.
+	// IdlePoll is the longest wait between claims, plus up to a third as jitter; a wait ends
+	// before it when the next known job is due. A job that is enqueued for more than 2 s later
+	// rings nobody, so a longer wait may find it late. Default: 1.5 s.
 	IdlePoll time.Duration
 
 	// PollOnly keeps the worker from listening for new jobs; it finds them by polling.
