@@ -104,17 +104,20 @@ func (q *Queue) inLanes(queue string, buckets []int32) pipeline {
 	return pipeline{
 		db: q.work,
 		before: []statement{
-			record(func(db DBTX) error { return q.queries.BeginLanes(context.Background(), db) }),
+			beginLanes,
 			planByIndex,
 			record(func(db DBTX) error {
 				return q.queries.LockLanes(context.Background(), db, gen.LockLanesParams{PartitionBuckets: buckets, Queue: queue})
 			}),
 		},
-		after: []statement{
-			record(func(db DBTX) error { return q.queries.CommitLanes(context.Background(), db) }),
-		},
+		after: []statement{commitLanes},
 	}
 }
+
+var (
+	beginLanes  = record(func(db DBTX) error { return gen.New().BeginLanes(context.Background(), db) })
+	commitLanes = record(func(db DBTX) error { return gen.New().CommitLanes(context.Background(), db) })
+)
 
 func explainLanes(err error) error {
 	var pgErr *pgconn.PgError

@@ -25,16 +25,16 @@ func (s *session) drain(ctx context.Context, claimed, settled <-chan struct{}) {
 		<-claimed
 		s.running.Wait()
 	})
-	if !s.awaitUnlessHurried(returned, s.DrainDeadline) {
+	if !s.await(returned, s.DrainDeadline, s.stopNow) {
 		s.cancelHandlers()
-		if !s.await(returned, stopGrace) {
+		if !s.await(returned, stopGrace, nil) {
 			s.giveUpHandlers()
 		}
 	}
 	// A claim that still has no answer is given up; what it made goes back at the end.
-	s.await(claimed, lastWords)
+	s.await(claimed, lastWords, nil)
 	s.results.close()
-	if !s.await(settled, lastWords) {
+	if !s.await(settled, lastWords, nil) {
 		s.log.Error("results were not recorded in time; their jobs run again when their leases end", "jobs", s.inFlight())
 	}
 }
@@ -52,21 +52,6 @@ func (s *session) leaveRing(ctx context.Context) {
 	}
 }
 
-// awaitUnlessHurried waits as await does, until somebody wants the worker to stop at once.
-func (s *session) awaitUnlessHurried(done <-chan struct{}, limit time.Duration) bool {
-	fired, stop := s.Clock.NewTimer(limit)
-	defer stop()
-	select {
-	case <-done:
-		return true
-	case <-fired:
-		return false
-	case <-s.stopNow:
-		s.log.Warn("stopping at once: handlers are cancelled", "in_flight", s.inFlight())
-		return false
-	}
-}
-
 // outlast returns a context that ends when the given one has been over for lastWords, for
 // statements whose answer tells what they have done.
 func outlast(ctx context.Context) (lasting context.Context, release func()) {
@@ -78,14 +63,18 @@ func outlast(ctx context.Context) (lasting context.Context, release func()) {
 	}
 }
 
-// await waits for a channel to close, and tells whether it did within the time.
-func (s *session) await(done <-chan struct{}, limit time.Duration) bool {
+// await waits for a channel to close, and tells whether it did within the time and before
+// somebody wanted the worker to stop at once; a nil hurry stands for nobody.
+func (s *session) await(done <-chan struct{}, limit time.Duration, hurry <-chan struct{}) bool {
 	fired, stop := s.Clock.NewTimer(limit)
 	defer stop()
 	select {
 	case <-done:
 		return true
 	case <-fired:
+		return false
+	case <-hurry:
+		s.log.Warn("stopping at once: handlers are cancelled", "in_flight", s.inFlight())
 		return false
 	}
 }

@@ -13,7 +13,7 @@ func (s *session) beatLoop(ctx context.Context, stopClaiming context.CancelCause
 		// A beat that hangs must not be the reason why the worker is taken for dead.
 		call, cancel := context.WithTimeout(ctx, s.Heartbeat)
 		defer cancel()
-		status, err := s.queue.Beat(call, domain.Registration{ID: s.id, Queues: s.queues, Metadata: s.facts()})
+		status, err := s.queue.Beat(call, domain.Registration{ID: s.id, Queues: s.Queues, Metadata: s.facts()})
 		switch {
 		case errors.Is(err, domain.ErrWorkerUnknown) || status == domain.WorkerDead:
 			stopClaiming(errDeclaredDead)

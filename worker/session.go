@@ -14,7 +14,6 @@ type session struct {
 	Config
 
 	id          string
-	queues      []string
 	queue       Queue
 	handlers    map[string]Handler
 	bucketCount int
@@ -38,18 +37,17 @@ type session struct {
 	phase    int             // The turn in which the latest job is renewed; the claim loop's.
 }
 
-func newSession(w *Worker, registration domain.Registration, meta domain.Meta) *session {
+func newSession(w *Worker, id string, meta domain.Meta) *session {
 	s := &session{
 		Config:      w.config,
-		id:          registration.ID,
-		queues:      registration.Queues,
+		id:          id,
 		queue:       w.queue,
 		handlers:    w.handlers,
 		bucketCount: meta.BucketCount,
 		members:     newMembership(),
 		bell:        newBell(),
 		stopNow:     w.stopNow,
-		log:         w.config.Logger.With("worker_id", registration.ID),
+		log:         w.config.Logger.With("worker_id", id),
 		slots:       make(chan struct{}, w.config.Concurrency),
 		results:     newResults(w.config.Concurrency),
 		held:        map[domain.Claim]*run{},
@@ -65,7 +63,7 @@ func newSession(w *Worker, registration domain.Registration, meta domain.Meta) *
 // run works until the context ends, a drain is ordered or the worker is declared dead, and
 // returns which, after the worker let go of everything it held.
 func (s *session) run(ctx context.Context) (reason, err error) {
-	s.log.Info("worker joined", "queues", s.queues, "concurrency", s.Concurrency, "affinity", s.Affinity)
+	s.log.Info("worker joined", "queues", s.Queues, "concurrency", s.Concurrency, "affinity", s.Affinity)
 	claiming, stopClaiming := context.WithCancelCause(ctx)
 	defer stopClaiming(nil)
 

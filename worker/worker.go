@@ -99,7 +99,7 @@ func (w *Worker) join(ctx context.Context) (*session, error) {
 			err = w.queue.Join(ctx, registration)
 		}
 		if err == nil {
-			return newSession(w, registration, meta), nil
+			return newSession(w, registration.ID, meta), nil
 		}
 		if !domain.IsTemporary(err) || ctx.Err() != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -233,27 +234,24 @@ func newQueueJSON(queue domain.QueueSettings) queueJSON {
 }
 
 func pauseQueue(c *cli.Context) error {
-	pool, err := connect(c)
-	if err != nil {
-		return err
-	}
-	defer pool.Close()
-	if err := domain.PauseQueue(c.Context, pool, c.Args().First()); err != nil {
-		return err
-	}
-	fmt.Fprintf(c.App.Writer, "%s is paused: nothing is claimed from it, what is claimed runs on\n", c.Args().First())
-	return nil
+	return operateQueue(c, domain.PauseQueue, "is paused: nothing is claimed from it, what is claimed runs on")
 }
 
 func resumeQueue(c *cli.Context) error {
+	return operateQueue(c, domain.ResumeQueue, "is resumed: its jobs are claimed again")
+}
+
+// operateQueue does something to the queue that is named, and says what became of it.
+func operateQueue(c *cli.Context, operate func(ctx context.Context, db domain.DBTX, name string) error, done string) error {
 	pool, err := connect(c)
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
-	if err := domain.ResumeQueue(c.Context, pool, c.Args().First()); err != nil {
+	name := c.Args().First()
+	if err := operate(c.Context, pool, name); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.App.Writer, "%s is resumed: its jobs are claimed again\n", c.Args().First())
+	fmt.Fprintln(c.App.Writer, name, done)
 	return nil
 }
