@@ -13,6 +13,7 @@ type ClaimRequest struct {
 	WorkerID string
 	Queue    string
 	Buckets  []int         // Probed in this order.
+	Floors   []time.Time   // For each bucket, what became available before is not seen; none: all is.
 	Quota    int           // At most so many jobs from each bucket.
 	Batch    int           // At most so many jobs in all.
 	Lease    time.Duration // How long the claims hold unless renewed.
@@ -42,6 +43,7 @@ func (q *Queue) claimJobs(ctx context.Context, request ClaimRequest) ([]ClaimedJ
 		WorkerID:         request.WorkerID,
 		Queue:            request.Queue,
 		PartitionBuckets: int32s(request.Buckets),
+		Floors:           request.floors(),
 		DueFor:           request.DueFor,
 		Quota:            int32(request.Quota),
 		Batch:            int32(request.Batch),
@@ -55,6 +57,14 @@ func (q *Queue) claimJobs(ctx context.Context, request ClaimRequest) ([]ClaimedJ
 		jobs[i] = newClaimedJob(row, request.WorkerID)
 	}
 	return jobs, nil
+}
+
+// floors returns one floor for each bucket. The zero time is before that of any job.
+func (r ClaimRequest) floors() []time.Time {
+	if r.Floors == nil {
+		return make([]time.Time, len(r.Buckets))
+	}
+	return r.Floors
 }
 
 func int32s(numbers []int) []int32 {

@@ -24,33 +24,51 @@ type Settled struct {
 	// Status is the job's afterwards, if Err is nil.
 	Status Status
 
-	// Err is ErrLeaseLost when the claim was over and nothing was written. After any other
-	// error the settlement may have taken effect: send it again, as Unconfirmed.
+	// Err is ErrLeaseLost when the claim was over, and ErrRefused when the database refuses
+	// this settlement; then nothing was written. After any other error the settlement may have
+	// taken effect: send it again, as Unconfirmed.
 	Err error
 }
 
 // Settle ends a worker's claims, each with its outcome, and answers in the order of the set.
 // Only the current claim of a job can settle it. One statement runs for each sort of
-// outcome; an error of one leaves the others as they are.
+// outcome; an error of one leaves the others as they are, and a settlement that the database
+// refuses leaves all others as they are.
 func (q *Queue) Settle(ctx context.Context, workerID string, settlements []Settlement) []Settled {
 	answers := make([]Settled, len(settlements))
 	for _, group := range groupSettlements(settlements) {
-		states, err := q.settleGroup(ctx, workerID, group)
-		if err == nil {
-			err = q.confirm(ctx, group, states)
-		}
-		for _, member := range group.members {
-			switch status, settled := states[keyOf(member.Claim)]; {
-			case settled:
-				answers[member.position].Status = status
-			case err != nil:
-				answers[member.position].Err = err
-			default:
-				answers[member.position].Err = ErrLeaseLost
-			}
-		}
+		q.settleInto(ctx, answers, workerID, group)
 	}
 	return answers
+}
+
+// settleInto settles a group and puts its answers in their places. When the database refuses
+// what is said of one job, the halves are sent again, so that it alone is left.
+func (q *Queue) settleInto(ctx context.Context, answers []Settled, workerID string, group settlementGroup) {
+	states, err := q.settleGroup(ctx, workerID, group)
+	if err == nil {
+		err = q.confirm(ctx, group, states)
+	}
+	if isAboutRow(err) {
+		if half := len(group.members) / 2; half > 0 {
+			left, right := group, group
+			left.members, right.members = group.members[:half], group.members[half:]
+			q.settleInto(ctx, answers, workerID, left)
+			q.settleInto(ctx, answers, workerID, right)
+			return
+		}
+		err = fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	for _, member := range group.members {
+		switch status, settled := states[keyOf(member.Claim)]; {
+		case settled:
+			answers[member.position].Status = status
+		case err != nil:
+			answers[member.position].Err = err
+		default:
+			answers[member.position].Err = ErrLeaseLost
+		}
+	}
 }
 
 // claimKey tells claims of one worker apart: it may hold an ended claim of a job beside the

@@ -20,6 +20,10 @@ var (
 	// handler it retries the job under a new claim without spending the attempt.
 	ErrFenced = errors.New("fenced: the resource has seen a higher token")
 
+	// ErrRefused says that the database refuses to record what a settlement says, and will
+	// again: a constraint or a trigger is in the way. Nothing was written.
+	ErrRefused = errors.New("the database refuses to record this")
+
 	// ErrStopping is the cause of a handler's context when the worker's drain deadline passed.
 	ErrStopping = errors.New("the worker is stopping")
 
@@ -112,6 +116,15 @@ func explain(err error) error {
 		return &InvalidError{Field: "argument", Reason: "Postgres cannot store it: " + pgErr.Message}
 	}
 	return err
+}
+
+// isAboutRow tells whether the database refused what a statement says of some row, so that it
+// may take the same of others: bad data, a violated constraint, or what a trigger raised.
+func isAboutRow(err error) bool {
+	var invalid *InvalidError
+	var pgErr *pgconn.PgError
+	return errors.As(err, &invalid) ||
+		errors.As(err, &pgErr) && slices.Contains([]string{"23", "P0"}, pgErr.Code[:min(2, len(pgErr.Code))])
 }
 
 // IsTemporary tells whether the same call may succeed later without anybody doing anything:

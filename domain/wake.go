@@ -44,19 +44,46 @@ func (q *Queue) Disarm(ctx context.Context, workerID string, queues []string) er
 	return nil
 }
 
-// NextDue tells how long it takes until the next job of the buckets is due; the horizon when
-// none is due within it. Jobs of ordered queues are not looked at.
-func (q *Queue) NextDue(ctx context.Context, queue string, buckets []int, horizon time.Duration) (time.Duration, error) {
-	wait, err := q.queries.NextDueJob(ctx, q.plannedWork, gen.NextDueJobParams{
-		Queue: queue, PartitionBuckets: int32s(buckets), Horizon: horizon,
+// LookRequest says where an idle worker looks.
+type LookRequest struct {
+	Queue   string
+	Own     []int         // The worker's own buckets.
+	Others  []int         // The other ones.
+	Lanes   bool          // The queue's jobs are claimed lane by lane.
+	DueFor  time.Duration // Only jobs that have been due for so long are strays or misfits.
+	Horizon time.Duration // How far ahead to look.
+}
+
+// Outlook is what an idle worker sees.
+type Outlook struct {
+	// NextDue is how long it takes until a job of the worker's own buckets is due: zero when
+	// one is, the horizon when none is due within it. Jobs of lanes count as due.
+	NextDue time.Duration
+
+	// Strays says that a job of another worker's buckets waits to be claimed.
+	Strays bool
+
+	// Misfits says that a job waits to be claimed in the other way than the queue's.
+	Misfits bool
+}
+
+// Look tells what there is to claim, without claiming. Of a paused queue nothing is seen.
+func (q *Queue) Look(ctx context.Context, request LookRequest) (Outlook, error) {
+	row, err := q.queries.LookAround(ctx, q.work, gen.LookAroundParams{
+		Queue:        request.Queue,
+		OwnBuckets:   int32s(request.Own),
+		OtherBuckets: int32s(request.Others),
+		Lanes:        request.Lanes,
+		DueFor:       request.DueFor,
+		Horizon:      request.Horizon,
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
-		return horizon, nil
+		return Outlook{NextDue: request.Horizon}, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("look for the next job of queue %q: %w", queue, explain(err))
+		return Outlook{}, fmt.Errorf("look around in queue %q: %w", request.Queue, explain(err))
 	}
-	return max(wait, 0), nil
+	return Outlook{NextDue: row.NextDue, Strays: row.Strays, Misfits: row.Misfits}, nil
 }
 
 // Listen passes rings on until the context ends or its connection is lost, which it returns

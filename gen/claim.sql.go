@@ -25,7 +25,11 @@ picked AS MATERIALIZED (
     SELECT
         due.id,
         due.partition_bucket
-    FROM (SELECT unnest($4::integer[]) AS number) AS bucket
+    FROM (
+        SELECT
+            unnest($4::integer[]) AS number,
+            unnest($5::timestamptz[]) AS floor
+    ) AS bucket
     CROSS JOIN LATERAL (
         SELECT
             job.id,
@@ -36,15 +40,16 @@ picked AS MATERIALIZED (
             AND NOT job.ordered
             AND job.queue = $3::text
             AND job.partition_bucket = bucket.number
-            AND job.available_at <= now() - $5::interval
+            AND job.available_at >= bucket.floor
+            AND job.available_at <= now() - $6::interval
         ORDER BY
             job.available_at,
             job.seq
-        LIMIT $6::integer
+        LIMIT $7::integer
         FOR UPDATE SKIP LOCKED
     ) AS due
     WHERE EXISTS (SELECT FROM served)
-    LIMIT $7::integer
+    LIMIT $8::integer
 )
 UPDATE holdfast.inbox AS job
 SET
@@ -83,6 +88,7 @@ type ClaimJobsParams struct {
 	Lease            time.Duration
 	Queue            string
 	PartitionBuckets []int32
+	Floors           []time.Time
 	DueFor           time.Duration
 	Quota            int32
 	Batch            int32
@@ -109,9 +115,13 @@ type ClaimJobsRow struct {
 
 // ClaimJobs gives due jobs of one queue to a worker under a lease, at most @quota from each
 // of the buckets and @batch in all, probing the buckets in the order given; only those that
-// have been due for @due_for. Ordered jobs are left to ClaimLanes. Called by domain/claim.go.
-// Zero rows: nothing is due, everything due is locked by another claim, or the queue is paused. No ORDER BY stands around the probes, so that they stop as soon as
-// the batch is full: the cost does not grow with the backlog.
+// have been due for @due_for. Each bucket is probed from its floor on: what became available
+// before is not seen, and neither are the index entries of jobs long gone, which stay for as
+// long as any open transaction might see them. Ordered jobs are left to ClaimLanes. Called by
+// domain/claim.go.
+// Zero rows: nothing is due, everything due is locked by another claim, or the queue is paused.
+// No ORDER BY stands around the probes, so that they stop as soon as the batch is full: the
+// cost does not grow with the backlog.
 // Index: inbox_claim_idx, then inbox_pkey. Locks: the rows it returns; skips locked ones.
 func (q *Queries) ClaimJobs(ctx context.Context, db DBTX, arg ClaimJobsParams) ([]ClaimJobsRow, error) {
 	rows, err := db.Query(ctx, claimJobs,
@@ -119,6 +129,7 @@ func (q *Queries) ClaimJobs(ctx context.Context, db DBTX, arg ClaimJobsParams) (
 		arg.Lease,
 		arg.Queue,
 		arg.PartitionBuckets,
+		arg.Floors,
 		arg.DueFor,
 		arg.Quota,
 		arg.Batch,

@@ -101,44 +101,121 @@ func (q *Queries) DisarmWake(ctx context.Context, db DBTX, arg DisarmWakeParams)
 	return result.RowsAffected(), nil
 }
 
-const nextDueJob = `-- name: NextDueJob :one
-SELECT (next.available_at - now())::interval AS wait
-FROM (SELECT unnest($1::integer[]) AS number) AS bucket
-CROSS JOIN LATERAL (
-    SELECT job.available_at
-    FROM holdfast.inbox AS job
-    WHERE job.status = 'pending'
-        AND NOT job.ordered
-        AND job.queue = $2::text
-        AND job.partition_bucket = bucket.number
-        AND job.available_at > now()
-        AND job.available_at <= now() + $3::interval
-    ORDER BY
-        job.available_at,
-        job.seq
-    LIMIT 1
-) AS next
-ORDER BY next.available_at
-LIMIT 1
+const lookAround = `-- name: LookAround :one
+WITH head AS MATERIALIZED (
+    SELECT
+        bucket.own,
+        first.available_at
+    FROM (
+        -- From a subselect, so that the planner expects ten elements and compiles nothing (JIT).
+        SELECT
+            unnest((SELECT $5::integer[])) AS number,
+            true AS own
+        UNION ALL
+        SELECT
+            unnest((SELECT $6::integer[])),
+            false
+    ) AS bucket
+    CROSS JOIN LATERAL (
+        (
+            SELECT job.available_at
+            FROM holdfast.inbox AS job
+            WHERE NOT $3::boolean
+                AND job.status = 'pending'
+                AND NOT job.ordered
+                AND job.queue = $4::text
+                AND job.partition_bucket = bucket.number
+            ORDER BY
+                job.available_at,
+                job.seq
+            LIMIT 1
+        )
+        UNION ALL
+        (
+            SELECT now() - $2::interval
+            FROM holdfast.inbox AS job
+            WHERE $3::boolean
+                AND job.status = 'pending'
+                AND job.ordered
+                AND job.queue = $4::text
+                AND job.partition_bucket = bucket.number
+            ORDER BY
+                job.partition_key,
+                job.seq
+            LIMIT 1
+        )
+    ) AS first
+)
+SELECT
+    greatest(
+        '0'::interval,
+        least(
+            $1::interval,
+            (SELECT min(head.available_at) FROM head WHERE head.own) - now()
+        )
+    )::interval AS next_due,
+    EXISTS (
+        SELECT FROM head
+        WHERE NOT head.own
+            AND head.available_at <= now() - $2::interval
+    ) AS strays,
+    CASE
+        WHEN $3::boolean THEN EXISTS (
+            SELECT FROM holdfast.inbox AS job
+            WHERE job.status = 'pending'
+                AND NOT job.ordered
+                AND job.queue = $4::text
+                AND job.available_at <= now() - $2::interval
+        )
+        ELSE EXISTS (
+            SELECT FROM holdfast.inbox AS job
+            WHERE job.status = 'pending'
+                AND job.ordered
+                AND job.queue = $4::text
+        )
+    END::boolean AS misfits
+FROM holdfast.queues AS queue
+WHERE queue.name = $4::text
+    AND NOT queue.paused
 `
 
-type NextDueJobParams struct {
-	PartitionBuckets []int32
-	Queue            string
-	Horizon          time.Duration
+type LookAroundParams struct {
+	Horizon      time.Duration
+	DueFor       time.Duration
+	Lanes        bool
+	Queue        string
+	OwnBuckets   []int32
+	OtherBuckets []int32
 }
 
-// NextDueJob tells how long it takes until the next job of these buckets of a queue is due,
-// if that is within the horizon: a worker does not sleep past it. No row: none is. Called by
-// domain/wake.go before an idle worker sleeps. Index: inbox_claim_idx.
-func (q *Queries) NextDueJob(ctx context.Context, db DBTX, arg NextDueJobParams) (time.Duration, error) {
-	row := db.QueryRow(ctx, nextDueJob, arg.PartitionBuckets, arg.Queue, arg.Horizon)
-	var wait time.Duration
-	err := row.Scan(&wait)
+type LookAroundRow struct {
+	NextDue time.Duration
+	Strays  bool
+	Misfits bool
+}
+
+// LookAround tells an idle worker whether there is anything to claim: a read in place of
+// claims that would find nothing. next_due is how long it takes until a job of its own buckets
+// is due, not above zero if one is, the horizon at most; strays and misfits tell whether a job
+// of the other buckets, or one that is claimed the other way (@lanes says which is the
+// queue's), has been due for @due_for. Jobs of lanes count as due, whether or not their lane
+// is free. No row: the queue is paused, or unknown. Called by domain/wake.go.
+// Index: inbox_claim_idx, inbox_lane_idx.
+func (q *Queries) LookAround(ctx context.Context, db DBTX, arg LookAroundParams) (LookAroundRow, error) {
+	row := db.QueryRow(ctx, lookAround,
+		arg.Horizon,
+		arg.DueFor,
+		arg.Lanes,
+		arg.Queue,
+		arg.OwnBuckets,
+		arg.OtherBuckets,
+	)
+	var i LookAroundRow
+	err := row.Scan(&i.NextDue, &i.Strays, &i.Misfits)
 	if err != nil {
-		err = fmt.Errorf("query NextDueJob: %w", err)
+		err = fmt.Errorf("query LookAround: %w", err)
 	}
-	return wait, err
+	return i, err
 }
 
 const sendProbe = `-- name: SendProbe :exec

@@ -212,19 +212,3 @@ func TestWake_ProducerWithoutRingCanPrepareItsTransaction(t *testing.T) {
 		t.Error("a transaction that rang could be prepared: then nobody needs NoRing")
 	}
 }
-
-func TestWake_NextDueJobEndsTheSleep(t *testing.T) {
-	t.Parallel()
-	database := pgtest.New(t)
-	queue := database.Queue(t)
-	horizon := time.Hour
-	if wait, err := queue.NextDue(t.Context(), "default", everyBucket(), horizon); err != nil || wait != horizon {
-		t.Errorf("with nothing waiting: %s, %v, want the horizon", wait, err)
-	}
-	enqueue(t, database, domain.In(10*time.Minute))
-	enqueue(t, database, domain.In(2*time.Hour))
-	wait, err := queue.NextDue(t.Context(), "default", everyBucket(), horizon)
-	if err != nil || wait > 10*time.Minute || wait < 9*time.Minute {
-		t.Errorf("the next job is due in %s, %v, want 10 minutes", wait, err)
-	}
-}

@@ -1,9 +1,13 @@
 -- name: ClaimJobs :many
 -- ClaimJobs gives due jobs of one queue to a worker under a lease, at most @quota from each
 -- of the buckets and @batch in all, probing the buckets in the order given; only those that
--- have been due for @due_for. Ordered jobs are left to ClaimLanes. Called by domain/claim.go.
--- Zero rows: nothing is due, everything due is locked by another claim, or the queue is paused. No ORDER BY stands around the probes, so that they stop as soon as
--- the batch is full: the cost does not grow with the backlog.
+-- have been due for @due_for. Each bucket is probed from its floor on: what became available
+-- before is not seen, and neither are the index entries of jobs long gone, which stay for as
+-- long as any open transaction might see them. Ordered jobs are left to ClaimLanes. Called by
+-- domain/claim.go.
+-- Zero rows: nothing is due, everything due is locked by another claim, or the queue is paused.
+-- No ORDER BY stands around the probes, so that they stop as soon as the batch is full: the
+-- cost does not grow with the backlog.
 -- Index: inbox_claim_idx, then inbox_pkey. Locks: the rows it returns; skips locked ones.
 WITH served AS MATERIALIZED (
     SELECT queue.retention_mode
@@ -15,7 +19,11 @@ picked AS MATERIALIZED (
     SELECT
         due.id,
         due.partition_bucket
-    FROM (SELECT unnest(@partition_buckets::integer[]) AS number) AS bucket
+    FROM (
+        SELECT
+            unnest(@partition_buckets::integer[]) AS number,
+            unnest(@floors::timestamptz[]) AS floor
+    ) AS bucket
     CROSS JOIN LATERAL (
         SELECT
             job.id,
@@ -26,6 +34,7 @@ picked AS MATERIALIZED (
             AND NOT job.ordered
             AND job.queue = @queue::text
             AND job.partition_bucket = bucket.number
+            AND job.available_at >= bucket.floor
             AND job.available_at <= now() - @due_for::interval
         ORDER BY
             job.available_at,

@@ -66,25 +66,86 @@ LISTEN holdfast_probe;
 -- mode, would hear no ring either.
 SELECT pg_notify('holdfast_probe', @nonce::text);
 
--- name: NextDueJob :one
--- NextDueJob tells how long it takes until the next job of these buckets of a queue is due,
--- if that is within the horizon: a worker does not sleep past it. No row: none is. Called by
--- domain/wake.go before an idle worker sleeps. Index: inbox_claim_idx.
-SELECT (next.available_at - now())::interval AS wait
-FROM (SELECT unnest(@partition_buckets::integer[]) AS number) AS bucket
-CROSS JOIN LATERAL (
-    SELECT job.available_at
-    FROM holdfast.inbox AS job
-    WHERE job.status = 'pending'
-        AND NOT job.ordered
-        AND job.queue = @queue::text
-        AND job.partition_bucket = bucket.number
-        AND job.available_at > now()
-        AND job.available_at <= now() + @horizon::interval
-    ORDER BY
-        job.available_at,
-        job.seq
-    LIMIT 1
-) AS next
-ORDER BY next.available_at
-LIMIT 1;
+-- name: LookAround :one
+-- LookAround tells an idle worker whether there is anything to claim: a read in place of
+-- claims that would find nothing. next_due is how long it takes until a job of its own buckets
+-- is due, not above zero if one is, the horizon at most; strays and misfits tell whether a job
+-- of the other buckets, or one that is claimed the other way (@lanes says which is the
+-- queue's), has been due for @due_for. Jobs of lanes count as due, whether or not their lane
+-- is free. No row: the queue is paused, or unknown. Called by domain/wake.go.
+-- Index: inbox_claim_idx, inbox_lane_idx.
+WITH head AS MATERIALIZED (
+    SELECT
+        bucket.own,
+        first.available_at
+    FROM (
+        -- From a subselect, so that the planner expects ten elements and compiles nothing (JIT).
+        SELECT
+            unnest((SELECT @own_buckets::integer[])) AS number,
+            true AS own
+        UNION ALL
+        SELECT
+            unnest((SELECT @other_buckets::integer[])),
+            false
+    ) AS bucket
+    CROSS JOIN LATERAL (
+        (
+            SELECT job.available_at
+            FROM holdfast.inbox AS job
+            WHERE NOT @lanes::boolean
+                AND job.status = 'pending'
+                AND NOT job.ordered
+                AND job.queue = @queue::text
+                AND job.partition_bucket = bucket.number
+            ORDER BY
+                job.available_at,
+                job.seq
+            LIMIT 1
+        )
+        UNION ALL
+        (
+            SELECT now() - @due_for::interval
+            FROM holdfast.inbox AS job
+            WHERE @lanes::boolean
+                AND job.status = 'pending'
+                AND job.ordered
+                AND job.queue = @queue::text
+                AND job.partition_bucket = bucket.number
+            ORDER BY
+                job.partition_key,
+                job.seq
+            LIMIT 1
+        )
+    ) AS first
+)
+SELECT
+    greatest(
+        '0'::interval,
+        least(
+            @horizon::interval,
+            (SELECT min(head.available_at) FROM head WHERE head.own) - now()
+        )
+    )::interval AS next_due,
+    EXISTS (
+        SELECT FROM head
+        WHERE NOT head.own
+            AND head.available_at <= now() - @due_for::interval
+    ) AS strays,
+    CASE
+        WHEN @lanes::boolean THEN EXISTS (
+            SELECT FROM holdfast.inbox AS job
+            WHERE job.status = 'pending'
+                AND NOT job.ordered
+                AND job.queue = @queue::text
+                AND job.available_at <= now() - @due_for::interval
+        )
+        ELSE EXISTS (
+            SELECT FROM holdfast.inbox AS job
+            WHERE job.status = 'pending'
+                AND job.ordered
+                AND job.queue = @queue::text
+        )
+    END::boolean AS misfits
+FROM holdfast.queues AS queue
+WHERE queue.name = @queue::text
+    AND NOT queue.paused;

@@ -8,145 +8,169 @@ import (
 	"github.com/holdfast-pg/holdfast/domain"
 )
 
-// strayAfter is how long a due job waits for the worker whose bucket it is in; then it is
-// anybody's. So a ring that is wrong, or an owner that is busy, delays jobs and strands none.
-const strayAfter = 2 * time.Second
+const (
+	// strayAfter is how long a due job waits for the worker whose bucket it is in; then it is
+	// anybody's. So a ring that is wrong, or an owner that is busy, delays jobs and strands none.
+	strayAfter = 2 * time.Second
+
+	// firstBatch is the most jobs that the first claim takes. Full claims double it.
+	firstBatch = 25
+
+	// slowClaim is the time of a claim that halves the batch.
+	slowClaim = 50 * time.Millisecond
+
+	// longestRest bounds the rest after a claim that found less than it asked for.
+	longestRest = 10 * time.Millisecond
+)
 
 // pace is how the claim loop takes its time.
 type pace struct {
 	wait      time.Duration // The next pause, before jitter.
 	busySince time.Time     // When the last pause ended.
 	armed     bool          // Producers ring for this worker.
-	strayedAt time.Time     // When it last looked for strays.
-	strays    int           // How often it has.
+	batch     int           // The most jobs that the next claim takes.
+	lookAgain time.Time     // Not before then, because looking was slow.
 }
 
-// claimLoop claims jobs into free slots until the context ends. It is the only one that
-// takes slots.
+// claimLoop claims jobs for free slots until the context ends. It is the only one that adds
+// to the stock.
 func (s *session) claimLoop(ctx context.Context) {
 	if !s.awaitMembership(ctx) {
 		return
 	}
-	now := s.Clock.Now()
-	p := &pace{wait: s.ActivePoll, busySince: now, strayedAt: now}
-	for turn := 0; s.awaitSlot(ctx, p); turn++ {
-		claimed, err := s.claimTurn(ctx, p, turn)
+	p := &pace{wait: s.ActivePoll, busySince: s.Clock.Now(), batch: min(firstBatch, s.ClaimBatch)}
+	for turn := 0; s.awaitRoom(ctx, p); turn++ {
+		began := s.Clock.Now()
+		claimed, full, err := s.claimTurn(ctx, p, turn)
+		goesOn := true
 		switch {
 		case err != nil:
 			s.log.Error("cannot claim, trying again", "error", err)
-			if !pause(ctx, s.Clock, s.nextWait(p)) {
-				return
-			}
-		case claimed > 0:
-			p.wait = s.ActivePoll
+			goesOn = pause(ctx, s.Clock, s.nextWait(p))
+		case claimed == 0:
+			goesOn = s.idle(ctx, p)
 		default:
-			if !s.sleep(ctx, p) {
-				return
+			p.wait = s.ActivePoll
+			if !full {
+				// There is no backlog: what comes meanwhile is one claim in place of many.
+				goesOn = pause(ctx, s.Clock, min(s.Clock.Now().Sub(began), longestRest))
 			}
+		}
+		if !goesOn {
+			return
 		}
 	}
 }
 
-// awaitSlot waits until a handler could start; the slot stays free. A worker that has been
-// busy for long asks meanwhile not to be woken.
-func (s *session) awaitSlot(ctx context.Context, p *pace) bool {
+// awaitRoom waits until a claimed job could start soon. Meanwhile a worker that has been busy
+// for long asks not to be woken, and gives back what it cannot start soon after all.
+func (s *session) awaitRoom(ctx context.Context, p *pace) bool {
 	var saturated <-chan time.Time
 	if p.armed {
 		fired, stop := s.Clock.NewTimer(saturatedAfter - s.Clock.Now().Sub(p.busySince))
 		defer stop()
 		saturated = fired
 	}
-	for {
+	for ctx.Err() == nil && s.stock.room(s.ahead()) == 0 {
+		stale, stop := s.staleTimer()
 		select {
 		case <-ctx.Done():
-			return false
 		case <-saturated:
 			s.disarm(ctx, p)
 			saturated = nil
-		case <-s.slots:
-			s.slots <- struct{}{}
-			return ctx.Err() == nil
+		case <-stale:
+			s.giveBackStale()
+		case <-s.stock.roomy:
 		}
+		stop()
 	}
+	return ctx.Err() == nil
 }
 
-// claimTurn claims what is the worker's own. What has been left lying by others comes after
-// that when the worker has nothing to do, and now and then before it when it always has.
-func (s *session) claimTurn(ctx context.Context, p *pace, turn int) (claimed int, err error) {
-	if s.Clock.Now().Sub(p.strayedAt) >= s.RingCache {
-		claimed, err = s.claimLeftovers(ctx, p, turn)
-	}
-	if err == nil {
-		var own int
-		own, err = s.claimAround(ctx, turn, s.claimOwn)
-		claimed += own
-	}
-	if err == nil && claimed == 0 && s.Clock.Now().Sub(p.strayedAt) >= s.IdlePoll {
-		claimed, err = s.claimLeftovers(ctx, p, turn)
-	}
-	return claimed, err
-}
-
-// claimLeftovers looks for strays and for misfits in turns.
-func (s *session) claimLeftovers(ctx context.Context, p *pace, turn int) (claimed int, err error) {
-	p.strayedAt = s.Clock.Now()
-	p.strays++
-	if p.strays%2 == 0 {
-		return s.claimAround(ctx, turn, s.claimMisfits)
-	}
-	return s.claimAround(ctx, turn, s.claimStrays)
-}
-
-// claimAround claims from each queue in turn, starting with another one each time, as long
-// as slots are free.
-func (s *session) claimAround(ctx context.Context, turn int, claim func(ctx context.Context, queue string, free int) (int, error)) (claimed int, err error) {
+// claimTurn claims from each queue in turn, starting with another one each time, as long as
+// there is room. full says that there may be more.
+func (s *session) claimTurn(ctx context.Context, p *pace, turn int) (claimed int, full bool, err error) {
 	for i := range s.Queues {
-		free := min(len(s.slots), s.ClaimBatch)
-		if free == 0 || ctx.Err() != nil {
-			break
-		}
-		jobs, err := claim(ctx, s.Queues[(turn+i)%len(s.Queues)], free)
-		claimed += jobs
-		if err != nil {
-			return claimed, err
+		for _, next := range s.errands(s.Queues[(turn+i)%len(s.Queues)]) {
+			next.request.Batch = min(s.stock.room(s.ahead()), p.batch)
+			if next.request.Batch == 0 || ctx.Err() != nil {
+				return claimed, true, nil
+			}
+			jobs, took, err := s.claim(ctx, next.request)
+			next.done(s, jobs, took)
+			claimed += len(jobs)
+			if err != nil {
+				return claimed, full, err
+			}
+			if len(jobs) == next.request.Batch {
+				full = true
+			}
+			s.adaptBatch(p, len(jobs), took)
 		}
 	}
-	return claimed, nil
+	return claimed, full, nil
 }
 
-// claimOwn claims from the worker's own buckets.
-func (s *session) claimOwn(ctx context.Context, queue string, free int) (int, error) {
-	share := s.members.of(queue)
-	return s.claim(ctx, domain.ClaimRequest{
-		Queue: queue, Lanes: share.ordered, Buckets: s.rotated(share.buckets), Batch: free,
-	})
-}
-
-// claimStrays claims from anybody's buckets what has waited for long.
-func (s *session) claimStrays(ctx context.Context, queue string, free int) (int, error) {
-	share := s.members.of(queue)
-	if len(share.buckets) == s.bucketCount {
-		return 0, nil
+// adaptBatch lets claims grow while there is a backlog and they are quick.
+func (s *session) adaptBatch(p *pace, claimed int, took time.Duration) {
+	switch {
+	case took > slowClaim:
+		p.batch = max(min(firstBatch, s.ClaimBatch), p.batch/2)
+	case claimed == p.batch && took < slowClaim/2:
+		p.batch = min(2*p.batch, s.ClaimBatch)
 	}
-	return s.claim(ctx, domain.ClaimRequest{
-		Queue: queue, Lanes: share.ordered, Buckets: s.rotated(s.allBuckets()), Batch: free, DueFor: strayAfter,
-	})
 }
 
-// claimMisfits claims jobs that were being enqueued when the queue became ordered, or ceased
-// to be: they are claimed the way that they were enqueued for.
-func (s *session) claimMisfits(ctx context.Context, queue string, free int) (int, error) {
-	return s.claim(ctx, domain.ClaimRequest{
-		Queue: queue, Lanes: !s.members.of(queue).ordered, Buckets: s.rotated(s.allBuckets()), Batch: free, DueFor: strayAfter,
-	})
+// errand is one claim that is to be made.
+type errand struct {
+	watch   *watch
+	patrol  *patrol // nil for what is the worker's own.
+	among   int     // How many buckets the patrol walks around.
+	request domain.ClaimRequest
 }
 
-// claim takes jobs and starts them. The statement is not broken off at once when the worker
+// errands lists what to claim from a queue at this turn: now and then what has been left
+// lying, a few buckets at a time, and always what is the worker's own.
+func (s *session) errands(queue string) (errands []errand) {
+	share, watch, now := s.members.of(queue), s.watches[queue], s.Clock.Now()
+	add := func(patrol *patrol, buckets []int, lanes bool, dueFor time.Duration) {
+		if len(buckets) == 0 || !patrol.isDue(now) {
+			return
+		}
+		errands = append(errands, errand{watch: watch, patrol: patrol, among: len(buckets), request: domain.ClaimRequest{
+			Queue: queue, Lanes: lanes, Buckets: patrol.pick(buckets), DueFor: dueFor,
+		}})
+	}
+	if watch.floors != nil && !share.ordered {
+		add(&watch.sweep, share.buckets, false, 0)
+	}
+	add(&watch.strays, share.others, share.ordered, strayAfter)
+	add(&watch.misfits, s.allBuckets(), !share.ordered, strayAfter)
+	if len(share.buckets) > 0 {
+		own := domain.ClaimRequest{Queue: queue, Lanes: share.ordered, Buckets: rotated(share.buckets, watch.at)}
+		if !share.ordered {
+			own.Floors = watch.floorsOf(own.Buckets)
+		}
+		errands = append(errands, errand{watch: watch, request: own})
+	}
+	return errands
+}
+
+// done notes what came of the claim.
+func (e errand) done(s *session, jobs []domain.ClaimedJob, took time.Duration) {
+	if e.patrol != nil {
+		e.patrol.walked(s.Clock.Now(), took, len(e.request.Buckets), e.among)
+		return
+	}
+	e.watch.turnTo(jobs, len(jobs) == e.request.Batch, s.bucketCount)
+	if !e.request.Lanes {
+		e.watch.raise(jobs, s.bucketCount, s.Clock.Now())
+	}
+}
+
+// claim takes jobs into the stock. The statement is not broken off at once when the worker
 // stops: its claims would have been made without anybody knowing of them until it leaves.
-func (s *session) claim(ctx context.Context, request domain.ClaimRequest) (int, error) {
-	if len(request.Buckets) == 0 {
-		return 0, nil
-	}
+func (s *session) claim(ctx context.Context, request domain.ClaimRequest) (jobs []domain.ClaimedJob, took time.Duration, err error) {
 	lasting, release := outlast(ctx)
 	defer release()
 	call, cancel := s.call(lasting)
@@ -155,24 +179,21 @@ func (s *session) claim(ctx context.Context, request domain.ClaimRequest) (int, 
 	request.Quota = bucketQuota(request.Batch)
 	request.Lease = s.Lease
 	sent := s.Clock.Now()
-	jobs, err := s.queue.Claim(call, request)
-	s.claimTimes.add(s.Clock.Now().Sub(sent))
-	for _, job := range jobs {
-		if s.isStopping() {
-			s.log.Info("a claim came too late to start its jobs: they are given back", "jobs", len(jobs))
-			break
-		}
-		<-s.slots
-		s.waitTimes.add(job.Waited)
-		s.start(context.WithoutCancel(ctx), job, sent)
+	jobs, err = s.queue.Claim(call, request)
+	took = s.Clock.Now().Sub(sent)
+	s.claimTimes.add(took)
+	if len(jobs) > 0 && s.isStopping() {
+		s.log.Info("a claim came too late to start its jobs: they are given back", "jobs", len(jobs))
+	} else {
+		s.accept(jobs, sent)
 	}
-	return len(jobs), err
+	return jobs, took, err
 }
 
-// rotated lists buckets from a random one on, so that none is always first.
-func (s *session) rotated(buckets []int) []int {
-	start := int(s.Random() * float64(len(buckets)))
-	return slices.Concat(buckets[start:], buckets[:start])
+// rotated lists ascending buckets from the first one on that is not below start.
+func rotated(buckets []int, start int) []int {
+	at, _ := slices.BinarySearch(buckets, start)
+	return slices.Concat(buckets[at:], buckets[:at])
 }
 
 // bucketQuota keeps a bucket from filling more than a quarter of a batch, as long as others

@@ -36,8 +36,10 @@ type Config struct {
 	// twice the cores if handlers wait for I/O.
 	Concurrency int
 
-	// ClaimBatch is the most jobs that one claim takes; it never takes more than there are
-	// free slots. Default: 25.
+	// ClaimBatch is the most jobs that one claim takes, and the most that wait in the worker for
+	// a slot. Claims begin with 25 and grow while there is a backlog and a claim takes less than
+	// 25 ms. Beyond the free slots a worker claims no more than its handlers, as quick as they
+	// were of late, start within 20 ms or the time of three claims. Default: 500.
 	ClaimBatch int
 
 	// Affinity says which jobs are the worker's to claim. Default: AffinityRing.
@@ -132,7 +134,7 @@ func (c Config) WithDefaults() Config {
 		c.Queues = []string{domain.DefaultQueue}
 	}
 	setDefault(&c.Concurrency, 8)
-	setDefault(&c.ClaimBatch, 25)
+	setDefault(&c.ClaimBatch, 500)
 	setDefault(&c.Affinity, AffinityRing)
 	setDefault(&c.Lease, 90*time.Second)
 	setDefault(&c.RenewEvery, c.Lease/3)

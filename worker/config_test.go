@@ -18,7 +18,7 @@ func TestConfig_DefaultsAreAsDocumented(t *testing.T) {
 		t.Errorf("queues %v, want the one called default", c.Queues)
 	}
 	equal(t, "Concurrency", c.Concurrency, 8)
-	equal(t, "ClaimBatch", c.ClaimBatch, 25)
+	equal(t, "ClaimBatch", c.ClaimBatch, 500)
 	for name, test := range map[string]struct{ got, want time.Duration }{
 		"Lease":         {c.Lease, 90 * time.Second},
 		"RenewEvery":    {c.RenewEvery, 30 * time.Second},

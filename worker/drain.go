@@ -21,8 +21,11 @@ const (
 func (s *session) drain(ctx context.Context, claimed, settled <-chan struct{}) {
 	s.log.Info("worker draining", "in_flight", s.inFlight(), "deadline", s.DrainDeadline)
 	s.leaveRing(ctx)
+	s.giveBack(s.stock.removeExcess())
 	returned := inBackground(func() {
 		<-claimed
+		s.giveBack(s.stock.removeExcess())
+		s.stock.close()
 		s.running.Wait()
 	})
 	if !s.await(returned, s.DrainDeadline, s.stopNow) {
@@ -97,7 +100,9 @@ func (s *session) cancelHandlers() {
 	defer s.mutex.Unlock()
 	s.stopping = true
 	for _, r := range s.held {
-		r.cancel(domain.ErrStopping)
+		if r.cancel != nil {
+			r.cancel(domain.ErrStopping)
+		}
 	}
 }
 
@@ -107,9 +112,9 @@ func (s *session) giveUpHandlers() {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for _, r := range s.held {
-		if !r.ended {
+		if r.cancel != nil && !r.ended {
 			r.ended = true
-			r.log.Warn("the handler ignores its context: the job is given back while it still runs")
+			r.log().Warn("the handler ignores its context: the job is given back while it still runs")
 		}
 	}
 }

@@ -23,10 +23,16 @@ type share struct {
 	ordered bool
 	workers []string
 	buckets []int // The worker's own, ascending.
+	others  []int // The other ones, ascending.
 }
 
-func newMembership() *membership {
-	return &membership{known: make(chan struct{}), shares: map[string]share{}}
+// newMembership knows of nobody: every bucket is somebody else's.
+func newMembership(queues []string, buckets []int) *membership {
+	m := &membership{known: make(chan struct{}), shares: map[string]share{}}
+	for _, queue := range queues {
+		m.shares[queue] = share{others: buckets}
+	}
+	return m
 }
 
 func (m *membership) of(queue string) share {
@@ -85,10 +91,11 @@ func (s *session) lookAround(ctx context.Context) error {
 func (s *session) noteMembers(found domain.Membership) {
 	s.members.mutex.Lock()
 	defer s.members.mutex.Unlock()
-	before, known := s.members.shares[found.Queue]
-	after := share{ordered: found.Ordered, workers: found.Workers, buckets: before.buckets}
-	if !known || !slices.Equal(before.workers, found.Workers) {
+	before := s.members.shares[found.Queue]
+	after := share{ordered: found.Ordered, workers: found.Workers, buckets: before.buckets, others: before.others}
+	if !slices.Equal(before.workers, found.Workers) {
 		after.buckets = s.ownBuckets(found.Workers)
+		after.others = slices.DeleteFunc(s.allBuckets(), func(bucket int) bool { return contains(after.buckets, bucket) })
 		s.log.Info("the workers of the queue have changed", "queue", found.Queue, "workers", len(found.Workers), "buckets", len(after.buckets))
 		if s.bucketCount < 10*len(found.Workers) {
 			s.log.Warn("so few buckets cannot be shared evenly: ten times the workers would do", "queue", found.Queue, "buckets", s.bucketCount, "workers", len(found.Workers))

@@ -18,7 +18,7 @@ type Queue interface {
 	Listen(ctx context.Context, ready func(), hear func(domain.Ring)) error
 	Arm(ctx context.Context, workerID string, queues []string) error
 	Disarm(ctx context.Context, workerID string, queues []string) error
-	NextDue(ctx context.Context, queue string, buckets []int, horizon time.Duration) (time.Duration, error)
+	Look(ctx context.Context, request domain.LookRequest) (domain.Outlook, error)
 	Claim(ctx context.Context, request domain.ClaimRequest) ([]domain.ClaimedJob, error)
 	Renew(ctx context.Context, workerID string, lease time.Duration, claims []domain.Claim) ([]domain.Claim, error)
 	Settle(ctx context.Context, workerID string, settlements []domain.Settlement) []domain.Settled

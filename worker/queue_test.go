@@ -38,6 +38,7 @@ type call struct {
 	at          time.Duration // Since noon.
 	workerID    string
 	request     domain.ClaimRequest
+	looked      domain.LookRequest
 	renewed     []domain.Claim
 	settlements []domain.Settlement
 }
@@ -79,6 +80,15 @@ func (q *queue) calls(method string) []call {
 // ownClaims returns the claims of what is the worker's own, without those of strays.
 func (q *queue) ownClaims() []call {
 	return slices.DeleteFunc(q.calls("Claim"), func(c call) bool { return c.request.DueFor > 0 })
+}
+
+// asked returns the claims of what is the worker's own and the looks, in order.
+func (q *queue) asked() []call {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	return slices.DeleteFunc(slices.Clone(q.seen), func(c call) bool {
+		return c.method != "Look" && c.method != "Claim" || c.request.DueFor > 0
+	})
 }
 
 // note records a call and returns its fault, if one is planned.
@@ -190,8 +200,8 @@ func (q *queue) Disarm(ctx context.Context, workerID string, queues []string) er
 	return err
 }
 
-func (q *queue) NextDue(ctx context.Context, queue string, buckets []int, horizon time.Duration) (time.Duration, error) {
-	return send(ctx, q, call{method: "NextDue"}, func() (time.Duration, error) { return q.Queue.NextDue(ctx, queue, buckets, horizon) })
+func (q *queue) Look(ctx context.Context, request domain.LookRequest) (domain.Outlook, error) {
+	return send(ctx, q, call{method: "Look", looked: request}, func() (domain.Outlook, error) { return q.Queue.Look(ctx, request) })
 }
 
 func (q *queue) Elect(ctx context.Context, work func(ctx context.Context)) (bool, error) {

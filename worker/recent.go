@@ -15,15 +15,36 @@ const recentCount = 512
 type recent struct {
 	mutex  sync.Mutex
 	latest [recentCount]time.Duration // A ring: the oldest is overwritten first.
-	added  uint64                     // Since the start.
+	added  uint64                     // Since the start, or since forget.
+	sum    time.Duration              // Of those that are remembered.
 }
 
 // add remembers a duration.
 func (r *recent) add(d time.Duration) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	r.latest[r.added%recentCount] = d
+	oldest := &r.latest[r.added%recentCount]
+	r.sum += d - *oldest
+	*oldest = d
 	r.added++
+}
+
+// mean returns the mean of what is remembered, and of how many durations it is.
+func (r *recent) mean() (mean time.Duration, count int) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.added == 0 {
+		return 0, 0
+	}
+	remembered := min(r.added, recentCount)
+	return r.sum / time.Duration(remembered), int(remembered)
+}
+
+// forget empties it.
+func (r *recent) forget() {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.latest, r.added, r.sum = [recentCount]time.Duration{}, 0, 0
 }
 
 // percentiles returns the 50th and the 99th percentile of what is remembered, by nearest rank:

@@ -25,10 +25,10 @@ func (s *session) renewalTurn() time.Duration {
 // firstRenewal is due in a turn of the job's own, which it keeps: jobs that were claimed one
 // after the other, and so lie beside each other on their pages, take turns. Until the turn
 // comes, an interval passes at most.
-func (s *session) firstRenewal() time.Time {
+func (s *session) firstRenewal(now time.Time) time.Time {
 	phase := s.phase
 	s.phase = (phase + 1) % renewalTurns
-	return s.Clock.Now().Add(time.Duration(phase) * s.renewalTurn())
+	return now.Add(time.Duration(phase) * s.renewalTurn())
 }
 
 func (s *session) renew(ctx context.Context) {
@@ -51,9 +51,9 @@ func (s *session) dueForRenewal(now time.Time) []domain.Claim {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	var due []domain.Claim
-	for claim, r := range s.held {
+	for _, r := range s.held {
 		if r.renewAt.Before(now) && !r.settling && !r.lost {
-			due = append(due, claim)
+			due = append(due, r.job.Claim)
 		}
 	}
 	return due
@@ -61,18 +61,18 @@ func (s *session) dueForRenewal(now time.Time) []domain.Claim {
 
 // noteRenewed moves the deadlines of renewed claims and cancels the handlers of lost ones.
 func (s *session) noteRenewed(due, held []domain.Claim, sent time.Time) {
-	renewed := make(map[domain.Claim]bool, len(held))
+	renewed := make(map[int64]bool, len(held))
 	for _, claim := range held {
-		renewed[claim] = true
+		renewed[claim.Generation] = true
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for _, claim := range due {
-		r, exists := s.held[claim]
+		r, exists := s.held[claim.Generation]
 		switch {
 		case !exists || r.settling:
 			// It was settled meanwhile, or is about to be; the settlement's answer counts.
-		case renewed[claim]:
+		case renewed[claim.Generation]:
 			r.deadline = sent.Add(s.Lease - s.LeaseMargin)
 			for r.renewAt.Before(sent) {
 				r.renewAt = r.renewAt.Add(s.RenewEvery)
@@ -111,6 +111,8 @@ func (r *run) lose(reason string) {
 	if r.ended {
 		return
 	}
-	r.log.Warn("lease lost, the handler's context is cancelled", "reason", reason)
-	r.cancel(domain.ErrLeaseLost)
+	r.log().Warn("lease lost, the handler's context is cancelled", "reason", reason)
+	if r.cancel != nil {
+		r.cancel(domain.ErrLeaseLost)
+	}
 }

@@ -20,51 +20,106 @@ const longSettling = time.Second
 
 // run is one claim from its start to the answer to its settlement.
 type run struct {
-	job    domain.ClaimedJob
-	cancel context.CancelCauseFunc
-	log    *slog.Logger
+	session *session
+	job     domain.ClaimedJob
+	handler Handler
+	claimed time.Time // When the answer to the claim came.
+
+	recorded chan struct{} // Closed with the answer to the settlement, if the handler waits for it.
 
 	// Guarded by session.mutex.
-	renewAt  time.Time // The first turn after it renews it.
-	deadline time.Time // The worker gives the job up then, unless a renewal gets through.
-	ended    bool      // The handler returned, or was given up.
-	settling bool      // A settlement is under way; a renewal would wait for it.
-	settled  bool      // The handler has settled the job itself.
-	lost     bool      // The claim is over.
+	cancel   context.CancelCauseFunc // Ends the handler's context; nil before it started.
+	renewAt  time.Time               // The first turn after it renews it.
+	deadline time.Time               // The worker gives the job up then, unless a renewal gets through.
+	ended    bool                    // The handler returned, or was given up.
+	settling bool                    // A settlement is under way; a renewal would wait for it.
+	settled  bool                    // The handler has settled the job itself.
+	lost     bool                    // The claim is over.
 }
 
-// start runs a job's handler in a goroutine that holds one slot.
-func (s *session) start(ctx context.Context, job domain.ClaimedJob, sent time.Time) {
-	handling, cancel := context.WithCancelCause(ctx)
-	handler := s.handlerOf(job.Kind)
-	r := &run{
-		job:      job,
-		cancel:   cancel,
-		log:      s.log.With("job_id", job.ID, "queue", job.Queue, "kind", job.Kind, "bucket", job.Bucket, "generation", job.Generation, "attempt", job.Attempt),
-		renewAt:  s.firstRenewal(),
-		deadline: sent.Add(s.Lease - s.LeaseMargin),
-		settling: handler.settles,
+// log returns the worker's logger with what identifies the run.
+func (r *run) log() *slog.Logger {
+	return r.session.log.With("job_id", r.job.ID, "queue", r.job.Queue, "kind", r.job.Kind, "bucket", r.job.Bucket, "generation", r.job.Generation, "attempt", r.job.Attempt)
+}
+
+// accept puts claimed jobs into stock: the claim was sent then.
+func (s *session) accept(jobs []domain.ClaimedJob, sent time.Time) {
+	now := s.Clock.Now()
+	accepted := make([]*run, len(jobs))
+	runs := make([]run, len(jobs))
+	for i, job := range jobs {
+		s.waitTimes.add(job.Waited)
+		accepted[i] = &runs[i]
+		runs[i] = run{
+			session:  s,
+			job:      job,
+			handler:  s.handlerOf(job.Kind),
+			claimed:  now,
+			renewAt:  s.firstRenewal(now),
+			deadline: sent.Add(s.Lease - s.LeaseMargin),
+		}
+		if runs[i].handler.synchronous {
+			runs[i].recorded = make(chan struct{})
+		}
+		s.warnOfPayload(&runs[i])
 	}
 	s.mutex.Lock()
-	s.held[job.Claim] = r
+	for _, r := range accepted {
+		s.held[r.job.Generation] = r
+	}
 	s.mutex.Unlock()
-	s.warnOfPayload(r)
-	s.running.Go(func() {
-		defer func() { s.slots <- struct{}{} }()
-		defer cancel(nil)
-		// What stands when the handler ends this goroutine, as a failing test helper does.
-		outcome := s.outcomeOf(errors.New("the handler called runtime.Goexit"), job)
-		defer func() { s.end(r, outcome) }()
-		r.log.Debug("job started")
-		outcome = s.handle(handling, r, handler)
-	})
+	s.stock.put(accepted)
+}
+
+// handleLoop is one slot: it runs the handlers of one job after the other.
+func (s *session) handleLoop() {
+	for s.handleNext() {
+	}
+}
+
+// handleNext waits for a job and runs its handler. False: no job comes any more.
+func (s *session) handleNext() (more bool) {
+	r := s.stock.take()
+	if r == nil {
+		return false
+	}
+	outcome, returned := domain.Outcome{}, false
+	defer func() {
+		if !returned {
+			// The handler has ended this goroutine, as a failing test helper does.
+			outcome = s.outcomeOf(errors.New("the handler called runtime.Goexit"), r.job)
+			s.running.Go(s.handleLoop)
+		}
+		s.end(r, outcome)
+		s.stock.done()
+	}()
+	outcome = s.handle(r)
+	returned = true
+	return true
+}
+
+// begin returns the context of a job's handler. It has ended already when the claim was lost
+// while the job was in stock, or the worker stops.
+func (s *session) begin(r *run) context.Context {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	handling, cancel := context.WithCancelCause(s.handling)
+	r.cancel = cancel
+	r.settling = r.handler.settles
+	switch {
+	case r.lost:
+		cancel(domain.ErrLeaseLost)
+	case s.stopping:
+		cancel(domain.ErrStopping)
+	}
+	return handling
 }
 
 // warnOfPayload tells once a kind that its payloads are large. The claim loop calls it.
 func (s *session) warnOfPayload(r *run) {
 	if size := len(r.job.Payload); size > s.PayloadWarning && !s.heavies[r.job.Kind] {
 		s.heavies[r.job.Kind] = true
-		r.log.Warn("large payloads slow claims down: store the body elsewhere and send a pointer", "bytes", size, "advised", s.PayloadWarning)
+		r.log().Warn("large payloads slow claims down: store the body elsewhere and send a pointer", "bytes", size, "advised", s.PayloadWarning)
 	}
 }
 
@@ -73,20 +128,23 @@ func (s *session) outcomeOf(err error, job domain.ClaimedJob) domain.Outcome {
 }
 
 // end passes the outcome on to be settled, unless the handler has settled the job itself, or
-// the run was given up before.
+// the run was given up before. In synchronous mode it waits for the answer.
 func (s *session) end(r *run, outcome domain.Outcome) {
 	s.mutex.Lock()
+	if r.cancel != nil {
+		r.cancel(nil)
+	}
 	settled, givenUp := r.settled, r.ended
 	r.ended = true
 	r.settling = settled // The lease is renewed again while the result waits for its flush.
 	s.mutex.Unlock()
 	switch {
 	case settled:
-		s.noteSettled(result{run: r, outcome: outcome}, domain.Settled{Status: domain.StatusCompleted})
+		s.noteSettled([]answer{{result{run: r, outcome: outcome}, domain.Settled{Status: domain.StatusCompleted}}})
 	case givenUp:
-		r.log.Warn("a handler that was given up has returned; its result is dropped")
+		r.log().Warn("a handler that was given up has returned; its result is dropped")
 	default:
-		s.results.add(r, outcome)
+		s.results.add(result{run: r, outcome: outcome})
 	}
 }
 
@@ -99,33 +157,42 @@ func (s *session) handlerOf(kind string) Handler {
 }
 
 // handle runs the handler and reads its error.
-func (s *session) handle(ctx context.Context, r *run, handler Handler) domain.Outcome {
-	if handler.run == nil {
-		r.log.Warn("no handler for this kind: the job is given back", "delay", unknownKindDelay)
+func (s *session) handle(r *run) domain.Outcome {
+	if r.handler.run == nil {
+		r.log().Warn("no handler for this kind: the job is given back", "delay", unknownKindDelay)
 		return domain.Outcome{Verdict: domain.Release, Delay: unknownKindDelay}
 	}
+	ctx := s.begin(r)
+	if err := ctx.Err(); err != nil {
+		r.log().Info("the job is given back before it started", "reason", context.Cause(ctx))
+		return domain.Outcome{Verdict: domain.Release}
+	}
+	if s.debug {
+		r.log().Debug("job started")
+	}
 	begun := s.Clock.Now()
-	err := protect(ctx, handler, r.job)
+	err := protect(ctx, r.handler, r.job)
 	took := s.Clock.Now().Sub(begun)
 	s.handleTimes.add(took)
-	if handler.settles {
+	if r.handler.settles {
 		s.noteSettling(r, err, took)
 	}
 	if err != nil && errors.Is(context.Cause(ctx), domain.ErrStopping) {
-		r.log.Info("the drain deadline passed: the job is given back", "error", err)
+		r.log().Info("the drain deadline passed: the job is given back", "error", err)
 		return domain.Outcome{Verdict: domain.Release}
 	}
-	outcome := s.outcomeOf(err, r.job)
-	if err != nil {
-		r.log.Info("attempt ended", "verdict", outcome.Verdict, "delay", outcome.Delay, "error", outcome.Error)
+	if err == nil {
+		return domain.Outcome{Verdict: domain.Complete}
 	}
+	outcome := s.outcomeOf(err, r.job)
+	r.log().Info("attempt ended", "verdict", outcome.Verdict, "delay", outcome.Delay, "error", outcome.Error)
 	return outcome
 }
 
 // noteSettling records how a handler that settles its job itself ended.
 func (s *session) noteSettling(r *run, err error, took time.Duration) {
 	if took > longSettling {
-		r.log.Warn("the transaction of a handler was open for long, and the lease was not renewed meanwhile: keep it short, database work only", "took", took)
+		r.log().Warn("the transaction of a handler was open for long, and the lease was not renewed meanwhile: keep it short, database work only", "took", took)
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

@@ -21,9 +21,11 @@ type session struct {
 	bell        *bell
 	stopNow     <-chan struct{}
 	log         *slog.Logger
+	debug       bool            // Lines at level debug are kept.
+	handling    context.Context // What the contexts of handlers are made from.
 
-	slots   chan struct{} // Holds one token for each handler that could start now.
-	running sync.WaitGroup
+	stock   *stock
+	running sync.WaitGroup // Handlers, and those that wait for a job to handle.
 	results *results
 
 	claimTimes  recent // Of claim statements.
@@ -31,10 +33,13 @@ type session struct {
 	handleTimes recent // Of handlers.
 
 	mutex    sync.Mutex
-	held     map[domain.Claim]*run
+	held     map[int64]*run  // By generation, which no two claims share.
 	stopping bool            // Handlers are cancelled, and no other is started.
 	heavies  map[string]bool // Kinds whose payloads were warned about.
-	phase    int             // The turn in which the latest job is renewed; the claim loop's.
+
+	// The claim loop's.
+	watches map[string]*watch // By queue.
+	phase   int               // The turn in which the latest job is renewed.
 }
 
 func newSession(w *Worker, id string, meta domain.Meta) *session {
@@ -44,18 +49,20 @@ func newSession(w *Worker, id string, meta domain.Meta) *session {
 		queue:       w.queue,
 		handlers:    w.handlers,
 		bucketCount: meta.BucketCount,
-		members:     newMembership(),
 		bell:        newBell(),
 		stopNow:     w.stopNow,
 		log:         w.config.Logger.With("worker_id", id),
-		slots:       make(chan struct{}, w.config.Concurrency),
-		results:     newResults(w.config.Concurrency),
-		held:        map[domain.Claim]*run{},
+		stock:       newStock(w.config.Concurrency),
+		results:     newResults(),
+		held:        map[int64]*run{},
 		heavies:     map[string]bool{},
+		watches:     map[string]*watch{},
 		phase:       int(w.config.Random() * renewalTurns),
 	}
-	for range w.config.Concurrency {
-		s.slots <- struct{}{}
+	s.members = newMembership(s.Queues, s.allBuckets())
+	s.debug = s.log.Enabled(context.Background(), slog.LevelDebug)
+	for _, queue := range s.Queues {
+		s.watches[queue] = newWatch(s.Config, s.bucketCount)
 	}
 	return s
 }
@@ -64,6 +71,7 @@ func newSession(w *Worker, id string, meta domain.Meta) *session {
 // returns which, after the worker let go of everything it held.
 func (s *session) run(ctx context.Context) (reason, err error) {
 	s.log.Info("worker joined", "queues", s.Queues, "concurrency", s.Concurrency, "affinity", s.Affinity)
+	s.handling = context.WithoutCancel(ctx)
 	claiming, stopClaiming := context.WithCancelCause(ctx)
 	defer stopClaiming(nil)
 
@@ -77,6 +85,9 @@ func (s *session) run(ctx context.Context) (reason, err error) {
 	background.Go(func() { s.housekeepingLoop(lasting) })
 	background.Go(func() { s.membershipLoop(claiming) })
 	background.Go(func() { s.listenLoop(claiming) })
+	for range s.Concurrency {
+		s.running.Go(s.handleLoop)
+	}
 	claimed := inBackground(func() { s.claimLoop(claiming) })
 	settled := inBackground(func() { s.settleLoop(lasting) })
 

@@ -3,63 +3,10 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/holdfast-pg/holdfast/domain"
 )
-
-// settleBatch bounds how many results one flush records.
-const settleBatch = 500
-
-// results are outcomes on their way to the database. Handlers wait, slot in hand, while too
-// many are unanswered: that keeps the loop from claiming more than it can record.
-type results struct {
-	arrived chan result
-	closed  chan struct{}
-}
-
-type result struct {
-	run         *run
-	outcome     domain.Outcome
-	unconfirmed bool
-}
-
-func newResults(concurrency int) *results {
-	return &results{arrived: make(chan result, concurrency), closed: make(chan struct{})}
-}
-
-// add hands a result over. After close it is dropped.
-func (r *results) add(finished *run, outcome domain.Outcome) {
-	select {
-	case r.arrived <- result{run: finished, outcome: outcome}:
-	case <-r.closed:
-	}
-}
-
-// close says that no result comes any more.
-func (r *results) close() {
-	close(r.closed)
-}
-
-// gather waits for a result and takes what else is there, behind what is left of earlier
-// flushes. It returns nothing when no result comes any more.
-func (r *results) gather(unsettled []result) []result {
-	if len(unsettled) == 0 {
-		select {
-		case first := <-r.arrived:
-			unsettled = append(unsettled, first)
-		case <-r.closed:
-		}
-	}
-	for len(unsettled) < settleBatch {
-		select {
-		case next := <-r.arrived:
-			unsettled = append(unsettled, next)
-		default:
-			return unsettled
-		}
-	}
-	return unsettled
-}
 
 // settleLoop records results in batches: while one flush is under way the next one gathers.
 // What could not be recorded is sent again, until the context ends.
@@ -71,11 +18,13 @@ func (s *session) settleLoop(ctx context.Context) {
 		if len(unsettled) == 0 {
 			return
 		}
-		unsettled = s.flush(ctx, unsettled)
-		if len(unsettled) == 0 {
+		var err error
+		unsettled, err = s.flush(ctx, unsettled)
+		if err == nil {
 			failures = 0
 			continue
 		}
+		s.log.Error("cannot record results, trying again", "jobs", len(unsettled), "error", err)
 		failures++
 		again, stop := s.Clock.NewTimer(reconnectWait(failures, s.Random()))
 		select {
@@ -92,8 +41,9 @@ func (s *session) settleLoop(ctx context.Context) {
 	}
 }
 
-// flush sends results and returns those that got no answer.
-func (s *session) flush(ctx context.Context, batch []result) (unsettled []result) {
+// flush sends results. It returns those to send again: with an error those that got no answer,
+// and those that count as a failed attempt because the database refuses what they say.
+func (s *session) flush(ctx context.Context, batch []result) (unsettled []result, err error) {
 	s.markSettling(batch, true)
 	settlements := make([]domain.Settlement, len(batch))
 	for i, result := range batch {
@@ -106,21 +56,33 @@ func (s *session) flush(ctx context.Context, batch []result) (unsettled []result
 	}
 	call, cancel := s.call(ctx)
 	defer cancel()
-	var lastErr error
-	for i, answer := range s.queue.Settle(call, s.id, settlements) {
-		if answer.Err != nil && !errors.Is(answer.Err, domain.ErrLeaseLost) {
-			batch[i].unconfirmed = true
-			unsettled = append(unsettled, batch[i])
-			lastErr = answer.Err
-			continue
+	settled := make([]answer, 0, len(batch))
+	for i, each := range s.queue.Settle(call, s.id, settlements) {
+		result := batch[i]
+		switch {
+		case each.Err == nil || errors.Is(each.Err, domain.ErrLeaseLost):
+			settled = append(settled, answer{result, each})
+		case !errors.Is(each.Err, domain.ErrRefused):
+			result.unconfirmed = true
+			unsettled = append(unsettled, result)
+			err = each.Err
+		case result.refused:
+			settled = append(settled, answer{result, each})
+		default:
+			unsettled = append(unsettled, s.refused(result, each.Err))
 		}
-		s.noteSettled(batch[i], answer)
 	}
-	if lastErr != nil {
-		s.log.Error("cannot record results, trying again", "jobs", len(unsettled), "error", lastErr)
-		s.markSettling(unsettled, false)
-	}
-	return unsettled
+	s.noteSettled(settled)
+	s.markSettling(unsettled, false)
+	return unsettled, err
+}
+
+// refused turns a result that the database does not take into a failed attempt that says so.
+func (s *session) refused(result result, err error) result {
+	result.run.log().Error("the database refuses to record a result: the attempt counts as failed", "verdict", result.outcome.Verdict, "error", err)
+	result.outcome = s.outcomeOf(fmt.Errorf("record the result: %w", err), result.run.job)
+	result.refused = true
+	return result
 }
 
 // markSettling keeps renewals away from rows that a settlement is about to lock.
@@ -132,17 +94,37 @@ func (s *session) markSettling(batch []result, settling bool) {
 	}
 }
 
-// noteSettled forgets a claim that is over.
-func (s *session) noteSettled(settled result, answer domain.Settled) {
+// answer is what became of a result.
+type answer struct {
+	result
+
+	settled domain.Settled
+}
+
+// noteSettled forgets claims that are over.
+func (s *session) noteSettled(answers []answer) {
 	s.mutex.Lock()
-	delete(s.held, settled.run.job.Claim)
+	for _, each := range answers {
+		delete(s.held, each.run.job.Generation)
+	}
 	s.mutex.Unlock()
+	for _, each := range answers {
+		if each.run.recorded != nil {
+			close(each.run.recorded)
+		}
+		s.logSettled(each)
+	}
+}
+
+func (s *session) logSettled(answer answer) {
 	switch {
-	case answer.Err != nil:
-		settled.run.log.Warn("the result was refused", "error", answer.Err)
-	case answer.Status == domain.StatusDeadLetter:
-		settled.run.log.Warn("the job is dead-lettered: its attempts are spent", "error", settled.outcome.Error)
-	default:
-		settled.run.log.Debug("job settled", "status", answer.Status)
+	case errors.Is(answer.settled.Err, domain.ErrLeaseLost):
+		answer.run.log().Warn("the result was refused", "error", answer.settled.Err)
+	case answer.settled.Err != nil:
+		answer.run.log().Error("the database refuses to end the claim: the job comes back when its lease ends", "error", answer.settled.Err)
+	case answer.settled.Status == domain.StatusDeadLetter:
+		answer.run.log().Warn("the job is dead-lettered: its attempts are spent", "error", answer.outcome.Error)
+	case s.debug:
+		answer.run.log().Debug("job settled", "status", answer.settled.Status)
 	}
 }

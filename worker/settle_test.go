@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -142,21 +143,25 @@ func TestSettle_SlotIsFreedWhenTheHandlerReturns(t *testing.T) {
 func TestSettle_ResultsThatWaitHoldClaimsBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
+		const batch, limit, jobs = 500, 1000, 4000
 		w := newWorld(t)
 		w.config.Concurrency = 4
 		answered := make(chan struct{})
 		w.spoil("Settle", fault{until: answered})
-		w.enqueueSome(100)
-		g := newGate(t)
-		w.start(g.handler())
-		// One is on its way, four wait for the next flush, four wait with their slots in hand.
-		g.open(1+4+4, nil)
+		w.enqueueSome(jobs)
+		w.start(returning(nil))
 		w.advance(10 * time.Second)
-		equal(t, "handlers started", len(g.jobs()), 9)
-		equal(t, "handlers running", g.running, 0)
+		// What the first flush took, what may wait, and the handlers with their slots in hand.
+		ran := w.log.count("job started")
+		if ran < limit || ran > batch+limit+4 {
+			t.Errorf("%d handlers ran, want about %d", ran, limit)
+		}
+		if held := w.count(domain.StatusProcessing); held > ran+batch {
+			t.Errorf("%d jobs are held though their results cannot be recorded", held)
+		}
 		close(answered)
-		g.open(91, nil)
-		equal(t, "jobs completed", w.count(domain.StatusCompleted), 100)
+		w.advance(time.Minute)
+		equal(t, "jobs completed", w.count(domain.StatusCompleted), jobs)
 	})
 }
 
@@ -173,5 +178,34 @@ func TestSettle_RefusedResultLeavesTheOthersAlone(t *testing.T) {
 		equal(t, "jobs completed", w.count(domain.StatusCompleted), 4)
 		w.wantJob(lost, domain.StatusPending, 0)
 		equal(t, "refusals logged", w.log.count("level=WARN", "the result was refused", lost.String()), 1)
+	})
+}
+
+// The model records anything, so the refusals are made here.
+func TestSettle_WhatTheDatabaseRefusesIsAFailedAttempt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		id := w.enqueue(model.NewJob{})
+		w.spoil("Settle", fault{err: fmt.Errorf("%w: no", domain.ErrRefused)})
+		w.start(returning(nil))
+		w.wantJob(id, domain.StatusPending, 1)
+		equal(t, "last error", *w.find(id).LastError, "record the result: "+domain.ErrRefused.Error()+": no")
+		equal(t, "errors logged", w.log.count("level=ERROR", "the attempt counts as failed", id.String()), 1)
+	})
+}
+
+func TestSettle_WhatTheDatabaseRefusesTwiceComesBackWhenTheLeaseEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		id := w.enqueue(model.NewJob{})
+		w.spoil("Settle", fault{err: domain.ErrRefused, times: 2})
+		w.start(returning(nil))
+		w.wantJob(id, domain.StatusProcessing, 1)
+		w.advance(lease + time.Minute)
+		w.wantJob(id, domain.StatusCompleted, 2)
+		equal(t, "settlements", len(w.calls("Settle")), 3)
+		equal(t, "renewals", len(w.calls("Renew")), 0)
 	})
 }

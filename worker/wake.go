@@ -19,6 +19,10 @@ const (
 	// need not ring any more.
 	saturatedAfter = time.Second
 
+	// lookCost is how many times as long as it took a look is not repeated: where many dead index
+	// entries have to be stepped over, it takes long.
+	lookCost = 50
+
 	// listenAgain is how long the worker polls before it tries again to listen where
 	// notifications did not arrive.
 	listenAgain = 5 * time.Minute
@@ -85,40 +89,71 @@ func (s *session) hear(ring domain.Ring) {
 	}
 }
 
-// sleep pauses the claim loop until there may be work: until somebody rings, the next job is
-// due, or the pause is over. It returns false when the context ended.
-func (s *session) sleep(ctx context.Context, p *pace) bool {
+// idle pauses the claim loop until there may be something to claim, and returns false when the
+// context ended. After a short pause, a ring, or when the next known job is due, the loop just
+// claims; after a long one a look tells first whether that is any use.
+func (s *session) idle(ctx context.Context, p *pace) bool {
 	if !p.armed && s.bell.listens.Load() {
 		s.arm(ctx, p)
 	}
-	wait := s.untilDue(ctx, s.nextWait(p))
+	next := s.horizon()
+	for {
+		wait := s.nextWait(p)
+		rung := s.sleep(ctx, min(wait, next))
+		p.busySince = s.Clock.Now()
+		switch {
+		case ctx.Err() != nil:
+			return false
+		case rung, next < wait, wait < s.ActivePoll, p.busySince.Before(p.lookAgain):
+			return true
+		}
+		var something bool
+		if next, something = s.look(ctx, p); something {
+			return true
+		}
+	}
+}
+
+// sleep waits for the time, or until somebody rings.
+func (s *session) sleep(ctx context.Context, wait time.Duration) (rung bool) {
 	fired, stop := s.Clock.NewTimer(wait)
 	defer stop()
 	select {
 	case <-fired:
 	case <-s.bell.rung:
+		rung = true
 	case <-ctx.Done():
 	}
-	p.busySince = s.Clock.Now()
-	return ctx.Err() == nil
+	return rung
 }
 
-// untilDue shortens a wait to when the next job of the worker's buckets is due.
-func (s *session) untilDue(ctx context.Context, wait time.Duration) time.Duration {
-	if wait < s.ActivePoll {
-		return wait
-	}
+// look tells whether there is something to claim in any queue, and how long it takes until
+// there is, as far as the next pause may go. It sees what lies below the floors too.
+func (s *session) look(ctx context.Context, p *pace) (next time.Duration, something bool) {
 	call, cancel := s.call(ctx)
 	defer cancel()
+	began := s.Clock.Now()
+	next = s.horizon()
 	for _, queue := range s.Queues {
-		next, err := s.queue.NextDue(call, queue, s.members.of(queue).buckets, wait)
+		share, watch := s.members.of(queue), s.watches[queue]
+		outlook, err := s.queue.Look(call, domain.LookRequest{
+			Queue: queue, Own: share.buckets, Others: share.others, Lanes: share.ordered, DueFor: strayAfter, Horizon: next,
+		})
 		if err != nil {
-			s.log.Debug("cannot look for the next job", "error", err)
-			break
+			s.log.Debug("cannot look around", "error", err)
+			return next, true
 		}
-		wait = next
+		next = min(next, outlook.NextDue)
+		something = watch.heed(outlook, s.Clock.Now()) || something
 	}
-	return wait
+	took := s.Clock.Now().Sub(began)
+	p.lookAgain = began.Add(lookCost * took)
+	return next, something
+}
+
+// horizon is beyond the longest pause.
+func (s *session) horizon() time.Duration {
+	return 2 * s.IdlePoll
 }
 
 func (s *session) arm(ctx context.Context, p *pace) {

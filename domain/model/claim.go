@@ -22,9 +22,9 @@ func placeOf(job *domain.JobRecord) place {
 
 // Claim gives due jobs to the worker under a lease, at most the quota from each bucket and
 // the batch in all, probing the buckets in the order given. Without Lanes it takes, from each,
-// those that have been available for longest, and of two that became so together, the one
-// enqueued first; with Lanes, the first jobs of free lanes, as freeHeads says. Neither the registry nor, but
-// for those of the same lane, other claims matter.
+// those that have been available for longest, but not since before its floor, and of two that
+// became so together, the one enqueued first; with Lanes, the first jobs of free lanes, as
+// freeHeads says. Neither the registry nor, but for those of the same lane, other claims matter.
 func (q *Queue) Claim(ctx context.Context, request domain.ClaimRequest) ([]domain.ClaimedJob, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("claim from queue %q: %w", request.Queue, err)
@@ -35,15 +35,17 @@ func (q *Queue) Claim(ctx context.Context, request domain.ClaimRequest) ([]domai
 	if !known || settings.Paused {
 		return []domain.ClaimedJob{}, nil
 	}
-	take := q.dueSince
-	if request.Lanes {
-		take = q.freeHeads
-	}
 	since := q.now().Add(-request.DueFor)
 	jobs := []domain.ClaimedJob{}
-	for _, bucket := range request.Buckets {
-		room := min(request.Quota, request.Batch-len(jobs))
-		for _, job := range slices.Clone(take(place{request.Queue, bucket}, room, since)) {
+	for i, bucket := range request.Buckets {
+		where, room := place{request.Queue, bucket}, min(request.Quota, request.Batch-len(jobs))
+		var due []*domain.JobRecord
+		if request.Lanes {
+			due = q.freeHeads(where, room, since)
+		} else {
+			due = q.dueBetween(where, room, floorOf(request, i), since)
+		}
+		for _, job := range slices.Clone(due) {
 			q.claim(job, request.WorkerID, request.Lease)
 			jobs = append(jobs, newClaimedJob(job, settings.RetentionMode))
 		}
@@ -51,14 +53,26 @@ func (q *Queue) Claim(ctx context.Context, request domain.ClaimRequest) ([]domai
 	return jobs, nil
 }
 
-// due returns the first jobs of a bucket whose time has come, at most so many.
-func (q *Queue) due(where place, limit int) []*domain.JobRecord {
-	return q.dueSince(where, limit, q.now())
+// floorOf is the floor of the i-th bucket: the zero time, which is before any job's, if none is given.
+func floorOf(request domain.ClaimRequest, i int) time.Time {
+	if request.Floors == nil {
+		return time.Time{}
+	}
+	return request.Floors[i]
 }
 
-// dueSince returns the first jobs of a bucket whose time had come by then, at most so many.
-func (q *Queue) dueSince(where place, limit int, then time.Time) []*domain.JobRecord {
+// due returns the first jobs of a bucket whose time has come, at most so many.
+func (q *Queue) due(where place, limit int) []*domain.JobRecord {
+	return q.dueBetween(where, limit, time.Time{}, q.now())
+}
+
+// dueBetween returns the first jobs of a bucket whose time came after one and before the
+// other, both included, at most so many.
+func (q *Queue) dueBetween(where place, limit int, floor, then time.Time) []*domain.JobRecord {
 	line := q.lines[where]
+	for len(line) > 0 && line[0].AvailableAt.Before(floor) {
+		line = line[1:]
+	}
 	count := 0
 	for count < min(limit, len(line)) && !line[count].AvailableAt.After(then) {
 		count++

@@ -23,7 +23,7 @@ type NewJob struct {
 	Key            string          // The partition key; default: the idempotency key, else a random key.
 	IdempotencyKey string          // Makes every enqueue under it the same job.
 	RunAt          time.Time       // Holds the job back until then.
-	Delay          time.Duration   // Holds the job back for so long.
+	Delay          time.Duration   // Holds the job back for so long; below zero: its transaction commits so late.
 	MaxAttempts    int             // Default: the queue's.
 	NoRing         bool            // Wakes nobody.
 	Headers        json.RawMessage // Default: none.

@@ -56,6 +56,19 @@ func (l *lanes) ring() []string {
 	return slices.Concat(keys[start:], keys[:start])
 }
 
+// wait tells whether any job waits in a lane.
+func (l *lanes) wait() bool {
+	if l == nil {
+		return false
+	}
+	for _, each := range l.byKey {
+		if len(each.waiting) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // head returns the job that is next, or nil while the lane is empty or one is being processed.
 func (l *lane) head() *domain.JobRecord {
 	if len(l.waiting) == 0 || l.running != nil && l.running.Status == domain.StatusProcessing {

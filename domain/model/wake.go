@@ -99,23 +99,41 @@ func (q *Queue) disarmDead() (disarmed int64) {
 	return disarmed
 }
 
-// NextDue tells how long it takes until the next job of the buckets is due; the horizon when
-// none is due within it. Jobs of ordered queues are not looked at.
-func (q *Queue) NextDue(ctx context.Context, queue string, buckets []int, horizon time.Duration) (time.Duration, error) {
+// Look tells what there is to claim, without claiming. Of a paused queue nothing is seen.
+func (q *Queue) Look(ctx context.Context, request domain.LookRequest) (domain.Outlook, error) {
 	if err := ctx.Err(); err != nil {
-		return 0, fmt.Errorf("look for the next job of queue %q: %w", queue, err)
+		return domain.Outlook{}, fmt.Errorf("look around in queue %q: %w", request.Queue, err)
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	now := q.now()
-	wait := horizon
-	for _, bucket := range buckets {
-		for _, job := range q.lines[place{queue, bucket}] {
-			if until := job.AvailableAt.Sub(now); until > 0 {
-				wait = min(wait, until)
-				break
-			}
+	outlook := domain.Outlook{NextDue: request.Horizon}
+	if settings, known := q.queues[request.Queue]; !known || settings.Paused {
+		return outlook, nil
+	}
+	long := q.now().Add(-request.DueFor)
+	for _, bucket := range request.Own {
+		if first, some := q.firstDue(place{request.Queue, bucket}, request.Lanes, long); some {
+			outlook.NextDue = min(outlook.NextDue, max(0, first.Sub(q.now())))
 		}
 	}
-	return wait, nil
+	for _, bucket := range request.Others {
+		first, some := q.firstDue(place{request.Queue, bucket}, request.Lanes, long)
+		outlook.Strays = outlook.Strays || some && !first.After(long)
+	}
+	for _, bucket := range slices.Concat(request.Own, request.Others) {
+		first, some := q.firstDue(place{request.Queue, bucket}, !request.Lanes, long)
+		outlook.Misfits = outlook.Misfits || some && !first.After(long)
+	}
+	return outlook, nil
+}
+
+// firstDue returns when the first job of a bucket is due; one in a lane was due by then.
+func (q *Queue) firstDue(where place, inLanes bool, then time.Time) (first time.Time, some bool) {
+	if inLanes {
+		return then, q.lanes[where].wait()
+	}
+	if line := q.lines[where]; len(line) > 0 {
+		return line[0].AvailableAt, true
+	}
+	return time.Time{}, false
 }

@@ -1,0 +1,111 @@
+package worker
+
+import (
+	"sync"
+
+	"github.com/holdfast-pg/holdfast/domain"
+)
+
+const (
+	// settleBatch bounds how many results one flush records.
+	settleBatch = 500
+
+	// unsettledLimit bounds how many results wait for their flush: one batch gathers while
+	// another is under way.
+	unsettledLimit = 2 * settleBatch
+)
+
+// results are outcomes on their way to the database. Handlers wait, slot in hand, while too
+// many are unanswered: that keeps the loop from claiming more than it can record.
+type results struct {
+	arrived chan struct{} // Holds a token when results wait.
+	closed  chan struct{}
+
+	mutex    sync.Mutex
+	room     *sync.Cond // Results were taken, or no more are.
+	waiting  []result
+	isClosed bool
+}
+
+type result struct {
+	run         *run
+	outcome     domain.Outcome
+	unconfirmed bool // It was sent before and got no reply.
+	refused     bool // The database has refused to record what the handler said.
+}
+
+func newResults() *results {
+	r := &results{arrived: make(chan struct{}, 1), closed: make(chan struct{})}
+	r.room = sync.NewCond(&r.mutex)
+	return r
+}
+
+// add hands a result over, and in synchronous mode waits until it is recorded. After close it
+// is dropped.
+func (r *results) add(finished result) {
+	if !r.enter(finished) || finished.run.recorded == nil {
+		return
+	}
+	select {
+	case <-finished.run.recorded:
+	case <-r.closed:
+	}
+}
+
+func (r *results) enter(finished result) bool {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	for len(r.waiting) >= unsettledLimit && !r.isClosed {
+		r.room.Wait()
+	}
+	if r.isClosed {
+		return false
+	}
+	r.waiting = append(r.waiting, finished)
+	if len(r.waiting) == 1 {
+		r.announce()
+	}
+	return true
+}
+
+// announce wakes the loop that settles. The caller holds the mutex.
+func (r *results) announce() {
+	select {
+	case r.arrived <- struct{}{}:
+	default:
+	}
+}
+
+// close says that no result comes any more.
+func (r *results) close() {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.isClosed = true
+	close(r.closed)
+	r.room.Broadcast()
+}
+
+// gather waits for a result and takes what else is there, up to a batch, behind what is left
+// of earlier flushes. It returns nothing when no result comes any more.
+func (r *results) gather(unsettled []result) []result {
+	for {
+		if gathered := r.take(unsettled); len(gathered) > 0 {
+			return gathered
+		}
+		select {
+		case <-r.arrived:
+		case <-r.closed:
+			return r.take(nil) // What came in between.
+		}
+	}
+}
+
+func (r *results) take(unsettled []result) []result {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	taken := min(len(r.waiting), max(0, settleBatch-len(unsettled)))
+	unsettled = append(unsettled, r.waiting[:taken]...)
+	r.waiting = append(r.waiting[:0], r.waiting[taken:]...)
+	r.room.Broadcast()
+	return unsettled
+}

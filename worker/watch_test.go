@@ -1,0 +1,98 @@
+package worker_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-pg/holdfast/domain"
+	"github.com/holdfast-pg/holdfast/domain/model"
+	"github.com/holdfast-pg/holdfast/worker"
+)
+
+const sameBucket = "order:1"
+
+// busyWorld has a worker that is given a job of one bucket every millisecond: it never pauses
+// for long, and never looks around.
+func busyWorld(t *testing.T, started func(domain.ClaimedJob, time.Duration)) (w *world, goOn func(time.Duration)) {
+	t.Helper()
+	w = newWorld(t)
+	w.config.ActivePoll = 2 * time.Millisecond
+	w.start(worker.HandleKind("send", func(_ context.Context, job domain.ClaimedJob) error {
+		started(job, w.elapsed())
+		return nil
+	}))
+	return w, func(d time.Duration) {
+		for range d / time.Millisecond {
+			w.enqueue(model.NewJob{Key: sameBucket})
+			w.advance(time.Millisecond)
+		}
+	}
+}
+
+// An enqueue whose COMMIT comes a minute late lies below everything that was claimed since.
+func TestSweep_LateCommitIsFoundWithinTwoSecondsThoughTheWorkerIsBusy(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		started := map[domain.JobID]time.Duration{}
+		w, goOn := busyWorld(t, func(job domain.ClaimedJob, at time.Duration) { started[job.ID] = at })
+		goOn(3 * time.Second)
+		late := w.enqueue(model.NewJob{Key: sameBucket, Delay: -time.Minute})
+		committed := w.elapsed()
+		goOn(3 * time.Second)
+		at, found := started[late]
+		if !found || at-committed > 2*time.Second {
+			t.Errorf("found: %t, after %s, want within 2 s", found, at-committed)
+		}
+		if at == committed {
+			t.Error("it was found at once: the claims have no floor, and the test shows nothing")
+		}
+	})
+}
+
+// A transaction that is open for a moment is not what the sweep is for.
+func TestFloor_LeavesRoomForTransactionsUnderWay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		started := map[domain.JobID]time.Duration{}
+		w, goOn := busyWorld(t, func(job domain.ClaimedJob, at time.Duration) { started[job.ID] = at })
+		goOn(time.Second)
+		late := w.enqueue(model.NewJob{Key: sameBucket, Delay: -200 * time.Millisecond})
+		committed := w.elapsed()
+		goOn(10 * time.Millisecond)
+		if at, found := started[late]; !found || at-committed > 5*time.Millisecond {
+			t.Errorf("found: %t, after %s, want at once", found, at-committed)
+		}
+	})
+}
+
+func TestFloor_IdleWorkerSeesAll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.enqueue(model.NewJob{Key: sameBucket})
+		w.start(returning(nil))
+		w.advance(5 * time.Second)
+		late := w.enqueue(model.NewJob{Key: sameBucket, Delay: -time.Minute})
+		w.advance(2 * time.Second)
+		w.wantJob(late, domain.StatusCompleted, 1)
+	})
+}
+
+// A look that takes long is not repeated at every pause.
+func TestLook_CostsNoMoreThanAFiftiethOfTheTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.spoil("Look", fault{takes: 100 * time.Millisecond, times: always})
+		w.start(returning(nil))
+		w.advance(time.Minute)
+		if looks := len(w.calls("Look")); looks > 13 || looks < 8 {
+			t.Errorf("%d looks of 100 ms in a minute, want 12 at most", looks)
+		}
+		id := w.enqueue(model.NewJob{})
+		w.advance(2 * time.Second)
+		w.wantJob(id, domain.StatusCompleted, 1)
+	})
+}
