@@ -145,7 +145,7 @@ func (s *session) errands(queue string) (errands []errand) {
 		add(&watch.sweep, share.buckets, false, 0)
 	}
 	add(&watch.strays, share.others, share.ordered, strayAfter)
-	add(&watch.misfits, s.allBuckets(), !share.ordered, strayAfter)
+	add(&watch.misfits, s.allBuckets, !share.ordered, strayAfter)
 	if len(share.buckets) > 0 {
 		own := domain.ClaimRequest{Queue: queue, Lanes: share.ordered, Buckets: rotated(share.buckets, watch.at)}
 		if !share.ordered {

@@ -95,7 +95,7 @@ func (s *session) noteMembers(found domain.Membership) {
 	after := share{ordered: found.Ordered, workers: found.Workers, buckets: before.buckets, others: before.others}
 	if !slices.Equal(before.workers, found.Workers) {
 		after.buckets = s.ownBuckets(found.Workers)
-		after.others = slices.DeleteFunc(s.allBuckets(), func(bucket int) bool { return contains(after.buckets, bucket) })
+		after.others = slices.DeleteFunc(slices.Clone(s.allBuckets), func(bucket int) bool { return contains(after.buckets, bucket) })
 		s.log.Info("the workers of the queue have changed", "queue", found.Queue, "workers", len(found.Workers), "buckets", len(after.buckets))
 		if s.bucketCount < 10*len(found.Workers) {
 			s.log.Warn("so few buckets cannot be shared evenly: ten times the workers would do", "queue", found.Queue, "buckets", s.bucketCount, "workers", len(found.Workers))
@@ -106,13 +106,13 @@ func (s *session) noteMembers(found domain.Membership) {
 
 func (s *session) ownBuckets(workers []string) []int {
 	if s.Affinity == AffinityNone {
-		return s.allBuckets()
+		return s.allBuckets
 	}
 	return newRing(workers, s.bucketCount).owned(s.id)
 }
 
-func (s *session) allBuckets() []int {
-	buckets := make([]int, s.bucketCount)
+func bucketsUpTo(count int) []int {
+	buckets := make([]int, count)
 	for i := range buckets {
 		buckets[i] = i
 	}

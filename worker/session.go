@@ -17,6 +17,7 @@ type session struct {
 	queue       Queue
 	handlers    map[string]Handler
 	bucketCount int
+	allBuckets  []int
 	members     *membership
 	bell        *bell
 	stopNow     <-chan struct{}
@@ -59,7 +60,8 @@ func newSession(w *Worker, id string, meta domain.Meta) *session {
 		watches:     map[string]*watch{},
 		phase:       int(w.config.Random() * renewalTurns),
 	}
-	s.members = newMembership(s.Queues, s.allBuckets())
+	s.allBuckets = bucketsUpTo(s.bucketCount)
+	s.members = newMembership(s.Queues, s.allBuckets)
 	s.debug = s.log.Enabled(context.Background(), slog.LevelDebug)
 	for _, queue := range s.Queues {
 		s.watches[queue] = newWatch(s.Config, s.bucketCount)
