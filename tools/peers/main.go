@@ -53,6 +53,7 @@ func run(ctx context.Context, args []string) error {
 
 type options struct {
 	scenarios   []string
+	systems     []string // Beginnings of names.
 	jobs        int
 	duration    time.Duration
 	rounds      int
@@ -64,9 +65,10 @@ type options struct {
 
 func parseOptions(args []string) (options, error) {
 	var o options
-	var scenarios string
+	var scenarios, systems string
 	flags := flag.NewFlagSet("bench-peers", flag.ContinueOnError)
 	flags.StringVar(&scenarios, "scenario", drain+","+steady, "`scenarios`: drain (all jobs wait before work begins), steady (jobs are added meanwhile)")
+	flags.StringVar(&systems, "systems", "", "only systems whose names begin with these `names`, such as river,bare (default: all)")
 	flags.IntVar(&o.jobs, "jobs", 200_000, "jobs of drain")
 	flags.DurationVar(&o.duration, "duration", time.Minute, "how long steady lasts")
 	flags.IntVar(&o.rounds, "rounds", 3, "turns of each system in each scenario")
@@ -77,7 +79,7 @@ func parseOptions(args []string) (options, error) {
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
-	o.scenarios = strings.Split(scenarios, ",")
+	o.scenarios, o.systems = strings.Split(scenarios, ","), strings.Split(systems, ",")
 	for _, scenario := range o.scenarios {
 		if scenario != drain && scenario != steady {
 			return o, fmt.Errorf("--scenario %q: write drain, steady or drain,steady", scenario)
@@ -106,7 +108,10 @@ func compare(ctx context.Context, o options, progress io.Writer) (result *report
 	if result.Server, err = on.describe(ctx); err != nil {
 		return nil, fmt.Errorf("ask the server for its settings: %w", err)
 	}
-	systems := allSystems(o)
+	systems := chosenSystems(o)
+	if len(systems) == 0 {
+		return nil, fmt.Errorf("--systems %q: no name begins like this", strings.Join(o.systems, ","))
+	}
 	versions := map[string]string{}
 	for _, scenario := range o.scenarios {
 		samples, err := takeTurns(ctx, o, on, systems, scenario, progress)
@@ -134,6 +139,13 @@ func allSystems(o options) []system {
 		holdfastSystem{inbox{retentionArchive}, o.concurrency},
 		holdfastSystem{inbox{retentionDrop}, o.concurrency},
 	}
+}
+
+// chosenSystems returns the systems of which a name in the options is the beginning.
+func chosenSystems(o options) []system {
+	return slices.DeleteFunc(allSystems(o), func(each system) bool {
+		return !slices.ContainsFunc(o.systems, func(start string) bool { return strings.HasPrefix(each.Name(), start) })
+	})
 }
 
 // takeTurns runs every system once a round. Each round begins with the next one, so that none

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 )
@@ -53,8 +54,11 @@ type row struct {
 // loop to River, in drain.
 const leastComparable, mostComparable = 2.2, 2.9
 
-// starvedNote is the share of empty looks from which steady measured the producer.
-const starvedNote = 0.1
+// shortNote is the number of waiting jobs below which steady measured the producer too.
+const shortNote = backlog / 4
+
+// busyNote is the load average at the start above which the machine was not quiet.
+const busyNote = 0.5
 
 // newRows makes the table of a scenario from the samples of each system, in the order of
 // systems.
@@ -126,18 +130,22 @@ func (r *report) addNotes() {
 			r.Notes = append(r.Notes, setting+" is off: the rates are not those of durable work")
 		}
 	}
+	if load, err := strconv.ParseFloat(r.Machine.Load, 64); err == nil && load > busyNote {
+		r.Notes = append(r.Notes, fmt.Sprintf("the machine had other work: its load average was %.2f at the start", load))
+	}
 	for _, scenario := range r.Scenarios {
 		for _, row := range scenario.Rows {
 			if scenario.Name == drain && row.System == (bareSystem{inbox{retentionArchive}}).Name() &&
-				(row.OfRiver < leastComparable || row.OfRiver > mostComparable) {
+				row.OfRiver > 0 && (row.OfRiver < leastComparable || row.OfRiver > mostComparable) {
 				r.Notes = append(r.Notes, fmt.Sprintf(
 					"this machine is not comparable with the published figures: the %s is %.2f × River in drain, and theirs is %.1f to %.1f",
 					row.System, row.OfRiver, leastComparable, mostComparable))
 			}
-			if starved := median(row.Samples, func(s sample) float64 { return s.Starved }); starved > starvedNote {
+			waiting := median(row.Samples, func(s sample) float64 { return s.Waiting })
+			if scenario.Name == steady && waiting < shortNote {
 				r.Notes = append(r.Notes, fmt.Sprintf(
-					"%s, %s: %.0f %% of the looks found no job waiting, so the rate is that of adding jobs",
-					scenario.Name, row.System, 100*starved))
+					"%s, %s: %.0f jobs were found waiting on the average, so the rate is that of adding jobs",
+					scenario.Name, row.System, waiting))
 			}
 		}
 	}
@@ -181,10 +189,17 @@ func (s scenarioRows) writeText(out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "\tjobs/s\tmin–max\t× River\t× Graphile\t× bare\tWAL B/job\t")
 	for _, row := range s.Rows {
-		fmt.Fprintf(table, "%s\t%.0f\t%.0f–%.0f\t%.2f\t%.2f\t%.2f\t%.0f\t\n",
-			row.System, row.Median, row.Min, row.Max, row.OfRiver, row.OfGraphile, row.OfBare, row.WALPerJob)
+		fmt.Fprintf(table, "%s\t%.0f\t%.0f–%.0f\t%s\t%s\t%s\t%.0f\t\n", row.System, row.Median, row.Min, row.Max,
+			showRatio(row.OfRiver), showRatio(row.OfGraphile), showRatio(row.OfBare), row.WALPerJob)
 	}
 	return table.Flush()
+}
+
+func showRatio(ratio float64) string {
+	if ratio == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f", ratio)
 }
 
 func (s serverFacts) settings() string {

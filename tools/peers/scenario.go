@@ -20,8 +20,9 @@ const (
 	// waits, and few enough that none works through a heap.
 	backlog = 20_000
 
-	// glance is the pause between two looks of that producer.
-	glance = 50 * time.Millisecond
+	// glance is the pause between two looks of that producer: less than any system needs for
+	// the backlog, and long enough that looking costs nothing.
+	glance = 200 * time.Millisecond
 )
 
 // sample is what one system did in one round.
@@ -30,7 +31,7 @@ type sample struct {
 	Seconds   float64 `json:"seconds"`
 	Rate      float64 `json:"jobs_per_second"`
 	WALPerJob float64 `json:"wal_bytes_per_job"`
-	Starved   float64 `json:"starved"` // Share of the looks that found no job waiting; steady only.
+	Waiting   float64 `json:"mean_waiting"` // Jobs that the looks of steady found waiting.
 	versions  string
 }
 
@@ -151,7 +152,7 @@ func (c *course) untilDone(ctx context.Context) (sample, error) {
 
 // forDuration keeps jobs waiting and counts at the end how many were done.
 func (c *course) forDuration(ctx context.Context) (sample, error) {
-	looks, starved := 0, 0
+	looks, found := 0, 0
 	for time.Since(c.started) < c.duration {
 		if err := errors.Join(ctx.Err(), c.worker.check()); err != nil {
 			return sample{}, err
@@ -161,23 +162,21 @@ func (c *course) forDuration(ctx context.Context) (sample, error) {
 			return sample{}, fmt.Errorf("count waiting jobs: %w", err)
 		}
 		looks++
-		if waiting == 0 {
-			starved++
-		}
-		if waiting < backlog {
-			err = c.add(ctx, addBatch)
-		} else {
+		found += waiting
+		if waiting == backlog {
 			pause(ctx, glance)
 		}
-		if err != nil {
-			return sample{}, err
+		for ; waiting < backlog && time.Since(c.started) < c.duration; waiting += addBatch {
+			if err := c.add(ctx, addBatch); err != nil {
+				return sample{}, err
+			}
 		}
 	}
 	result, err := c.look(ctx)
 	if err == nil && result.Jobs == 0 {
 		err = fmt.Errorf("no job was done in %s", c.duration)
 	}
-	result.Starved = float64(starved) / float64(max(looks, 1))
+	result.Waiting = float64(found) / float64(max(looks, 1))
 	return result, err
 }
 
