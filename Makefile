@@ -14,10 +14,10 @@ PG ?=
 T ?=
 POOLER ?=
 
-.PHONY: help demo test promises build generate verify lint fmt
+.PHONY: help demo test promises build generate verify lint fmt bench-peers
 
 help: ## print the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 demo: build ## watch durable work survive two crashes and a pause
 	@bin/holdfast demo
@@ -46,3 +46,13 @@ lint: ## run the pinned golangci-lint
 
 fmt: ## format the Go code
 	@$(LINT) fmt ./...
+
+# ARGS= are options of bench-peers, such as '--jobs 20000 --rounds 1'.
+ARGS ?=
+
+bench-peers: tools/peers/graphile/node_modules ## measure beside River, Graphile Worker and a bare loop (needs node; ARGS='--help')
+	@CGO_ENABLED=0 go build -C tools/peers -o ../../bin/bench-peers .
+	@bin/bench-peers $(ARGS)
+
+tools/peers/graphile/node_modules: tools/peers/graphile/package-lock.json
+	@npm ci --prefix $(@D) --no-audit --no-fund && touch $@
