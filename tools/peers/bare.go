@@ -116,6 +116,7 @@ func (b *bareLoop) claim(ctx context.Context) ([]gen.ClaimJobsRow, error) {
 		Lease:            90 * time.Second,
 		Queue:            queueName,
 		PartitionBuckets: window,
+		Floors:           make([]time.Time, bareWindow),
 		Quota:            bareQuota,
 		Batch:            bareBatch,
 	})
