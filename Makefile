@@ -14,13 +14,16 @@ PG ?=
 T ?=
 POOLER ?=
 
-.PHONY: help demo test promises build generate verify lint fmt bench-peers
+.PHONY: help demo bench bench-peers test promises build generate verify lint fmt
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 demo: build ## watch durable work survive two crashes and a pause
 	@bin/holdfast demo
+
+bench: build ## run every scenario of the bench once, in small (bin/holdfast bench measures)
+	@bin/holdfast bench --size small
 
 test: ## run every test on a real Postgres (PG=14…18 picks its version, T= picks tests)
 	@$(if $(PG),HOLDFAST_TEST_POSTGRES_VERSION=$(PG)) $(GO_TEST) $(if $(T),-run '$(T)') ./...
@@ -31,7 +34,7 @@ promises: ## run the tests of the promises and of the worker (POOLER=pgbouncer r
 build: ## build bin/holdfast
 	@CGO_ENABLED=0 go build -o bin/holdfast ./cmd/holdfast
 
-generate: ## write gen/, db/demo and db/schema.sql anew after a change of SQL (needs a C compiler)
+generate: ## write gen/, db/bench, db/demo and db/schema.sql anew after a change of SQL (needs a C compiler)
 	@$(SQLC) generate
 	@go test -count=1 -run '^TestSchema_FileIsCurrent$$' ./integration -update
 

@@ -25,23 +25,26 @@ var arrows = map[string]struct{ code, tests []string }{
 	".":            {code: []string{"domain", "worker"}, tests: []string{"integration/pgtest"}},
 	"db":           {tests: []string{"integration/pgtest"}},
 	"db/embedded":  {},
+	"db/bench":     {},
 	"db/demo":      {},
 	"app": {
-		code:  []string{".", "domain", "domain/model", "worker", "db", "db/embedded", "db/demo"},
+		code:  []string{".", "domain", "domain/model", "worker", "db", "db/embedded", "db/bench", "db/demo"},
 		tests: []string{"integration/pgtest"},
 	},
 	"cmd":         {code: []string{".", "domain", "worker", "app", "db"}, tests: []string{"integration/pgtest"}},
-	"integration": {code: []string{".", "gen", "domain", "domain/model", "worker", "app", "db", "db/embedded", "db/demo"}},
+	"integration": {code: []string{".", "gen", "domain", "domain/model", "worker", "app", "db", "db/embedded", "db/bench", "db/demo"}},
 }
 
 // guests say which of our folders may import a package of somebody else's.
 var guests = map[string][]string{
-	"github.com/jackc/pgx/v5":                    {"gen", "domain", ".", "db", "db/embedded", "db/demo", "app", "cmd", "integration"},
+	"github.com/jackc/pgx/v5":                    {"gen", "domain", ".", "db", "db/embedded", "db/bench", "db/demo", "app", "cmd", "integration"},
 	"github.com/pressly/goose/v3":                {"db", "app", "cmd", "integration"},
 	"github.com/fergusstrange/embedded-postgres": {"db/embedded"},
 	"github.com/lib/pq":                          {},
 	"github.com/urfave/cli/v2":                   {"cmd"},
 	"github.com/lmittmann/tint":                  {"app"},
+	"github.com/HdrHistogram/hdrhistogram-go":    {"app"},
+	"github.com/shirou/gopsutil/v4":              {"app"},
 	"github.com/testcontainers":                  {"integration"},
 	"database/sql":                               {"gen", "db", "integration"},
 }
@@ -49,7 +52,7 @@ var guests = map[string][]string{
 // strangers are what a program that only imports the library must not link.
 var strangers = []string{
 	"github.com/lib/pq", "github.com/fergusstrange/embedded-postgres", "github.com/pressly/goose/v3",
-	"github.com/urfave/cli", "github.com/lmittmann/tint", "github.com/testcontainers", "testing",
+	"github.com/urfave/cli", "github.com/lmittmann/tint", "github.com/HdrHistogram/hdrhistogram-go", "github.com/shirou/gopsutil", "github.com/testcontainers", "testing",
 	module + "/db", module + "/app",
 }
 

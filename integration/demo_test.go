@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-pg/holdfast/integration/pgtest"
 )
 
-// demonstration is a demo with a program and a temporary directory of its own, so that what
-// it leaves behind can be told from anybody else's.
+// demonstration is a demo, or a bench, with a program and a temporary directory of its own, so
+// that what it leaves behind can be told from anybody else's.
 type demonstration struct {
 	*process
 	dir string
@@ -24,8 +24,14 @@ type demonstration struct {
 // points.
 func demonstrate(t *testing.T, flags ...string) *demonstration {
 	t.Helper()
+	return isolate(t, append([]string{"demo"}, flags...)...)
+}
+
+// isolate prepares any command line so.
+func isolate(t *testing.T, args ...string) *demonstration {
+	t.Helper()
 	d := &demonstration{dir: openFolder(t)}
-	d.process = newProcess(t, "postgres://canary:canary@nowhere.invalid/canary", append([]string{"demo"}, flags...)...)
+	d.process = newProcess(t, "postgres://canary:canary@nowhere.invalid/canary", args...)
 	d.command.Path = filepath.Join(d.dir, "holdfast")
 	d.command.Args[0] = d.command.Path
 	if err := os.Link(programPath(t), d.command.Path); err != nil {
@@ -62,7 +68,7 @@ func openFolder(t *testing.T) string {
 // leavesNothing waits until no process of the demo and no file of its server is left.
 func (d *demonstration) leavesNothing(t *testing.T) {
 	t.Helper()
-	pgtest.Eventually(t, patience, "no process of the demo is left", func() bool {
+	pgtest.Eventually(t, patience, "no process of it is left", func() bool {
 		return len(processesOf(t, d.dir)) == 0
 	})
 	defer func() {

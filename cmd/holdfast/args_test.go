@@ -115,6 +115,7 @@ func TestUsage_WrongNumberOfArgumentsNamesTheForm(t *testing.T) {
 		"enqueue kind {} x": "usage: holdfast enqueue KIND [JSON | @FILE | -]",
 		"jobs show":         "usage: holdfast jobs show ID",
 		"jobs show a b":     "usage: holdfast jobs show ID",
+		"bench-worker x":    "`holdfast bench-worker` takes no arguments",
 		"demo x":            "`holdfast demo` takes no arguments",
 		"migrate up x":      "`holdfast migrate up` takes no arguments",
 		"migrate down x":    "`holdfast migrate down` takes no arguments",

@@ -48,7 +48,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		Name:      "holdfast",
 		Usage:     "durable work in the Postgres you already have",
 		UsageText: "holdfast COMMAND [options]",
-		Description: "`holdfast demo` needs no database. For everything else name one with --database-url, or in\n" +
+		Description: "`holdfast demo` and `holdfast bench` need no database. For all else name one with --database-url, or in\n" +
 			"$HOLDFAST_DATABASE_URL or $DATABASE_URL, and run `holdfast migrate up` first.\n" +
 			"`holdfast COMMAND --help` says more.\n\n" +
 			"Exit codes: 0 done, 1 failed, 2 usage error (also: no database given),\n" +
@@ -66,6 +66,8 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 			demoCommand(),
 			demoReceiptCommand(),
 			demoLabelCommand(),
+			benchCommand(),
+			benchWorkerCommand(),
 			migrateCommand(),
 			enqueueCommand(),
 			workCommand(),

@@ -63,6 +63,15 @@ func TestUsage_BadValuesAreRefusedBeforeTheDatabaseIsAsked(t *testing.T) {
 		{"output of workers list", []string{"workers", "list", "-o", "xml"}, `--output "xml" is none of table, json`},
 		{"output of keys hot", []string{"keys", "hot", "-o", "xml"}, `--output "xml" is none of table, json`},
 		{"no keys", []string{"keys", "hot", "--limit", "0"}, "--limit must be positive, it is 0"},
+		{"scenario", []string{"bench", "nosuch"}, `scenario: "nosuch" is none of drain, `},
+		{"size", []string{"bench", "--size", "huge"}, `--size: "huge" is none of small, full`},
+		{"share", []string{"bench", "--share", "70"}, "--share: 70 is not between 0 and 1"},
+		{"no jobs", []string{"bench", "--jobs", "0"}, "--jobs must be positive, it is 0"},
+		{"no time for a bench", []string{"bench", "--duration", "-5s"}, "--duration must be positive, it is -5s"},
+		{"less than a second", []string{"bench", "--duration", "100ms"}, "--duration: 100ms is less than a second"},
+		{"payload too small", []string{"bench", "--payload", "1"}, "--payload: 1 is not between 64 and 200000 bytes"},
+		{"no repetition", []string{"bench", "--repeat", "0"}, "--repeat must be positive, it is 0"},
+		{"output of bench", []string{"bench", "-o", "xml"}, `--output "xml" is none of table, json`},
 		{"header", []string{"enqueue", "kind", "--header", "trace"}, `--header "trace" is not NAME=VALUE`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -109,13 +118,15 @@ func TestHelp_ProgramAloneListsTheCommandsAndTheExitCodes(t *testing.T) {
 	if alone.code != exitDone || alone.stderr != "" {
 		t.Errorf("exit code %d, stderr %s", alone.code, alone.stderr)
 	}
-	for _, words := range []string{"demo ", "migrate ", "enqueue ", "work ", "jobs ", "queues ", "workers ", "keys ", "version ", "Exit codes: 0 done", "holdfast migrate up", "--database-url"} {
+	for _, words := range []string{"demo ", "bench ", "migrate ", "enqueue ", "work ", "jobs ", "queues ", "workers ", "keys ", "version ", "Exit codes: 0 done", "holdfast migrate up", "--database-url"} {
 		if !strings.Contains(alone.stdout, words) {
 			t.Errorf("the help does not say %q:\n%s", words, alone.stdout)
 		}
 	}
-	if strings.Contains(alone.stdout, "demo-receipt") {
-		t.Error("the help shows the demo's handler")
+	for _, hidden := range []string{"demo-receipt", "bench-worker"} {
+		if strings.Contains(alone.stdout, hidden) {
+			t.Errorf("the help shows %s", hidden)
+		}
 	}
 	for _, line := range []string{"--help", "-h", "help"} {
 		if execute(t, line) != alone {

@@ -1,0 +1,50 @@
+package bench
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// trips is a tracer that counts the round trips of connections, and the transactions that
+// ended in them: whatever leaves a session outside of one has just ended one.
+type trips struct {
+	made  atomic.Int64
+	ended atomic.Int64
+}
+
+var (
+	_ pgx.QueryTracer = (*trips)(nil)
+	_ pgx.BatchTracer = (*trips)(nil)
+)
+
+// TraceQueryStart does nothing: a statement counts when its answer is there.
+func (t *trips) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	return ctx
+}
+
+// TraceQueryEnd counts a statement.
+func (t *trips) TraceQueryEnd(_ context.Context, conn *pgx.Conn, _ pgx.TraceQueryEndData) {
+	t.count(conn)
+}
+
+// TraceBatchStart does nothing.
+func (t *trips) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	return ctx
+}
+
+// TraceBatchQuery does nothing: the statements of a batch travel together.
+func (t *trips) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+
+// TraceBatchEnd counts a batch.
+func (t *trips) TraceBatchEnd(_ context.Context, conn *pgx.Conn, _ pgx.TraceBatchEndData) {
+	t.count(conn)
+}
+
+func (t *trips) count(conn *pgx.Conn) {
+	t.made.Add(1)
+	if conn.PgConn().TxStatus() == 'I' {
+		t.ended.Add(1)
+	}
+}

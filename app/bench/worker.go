@@ -1,0 +1,236 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-pg/holdfast"
+	"github.com/holdfast-pg/holdfast/domain"
+	"github.com/holdfast-pg/holdfast/worker"
+)
+
+// waitFrom says which wait a worker records; "" is none.
+type waitFrom string
+
+const (
+	// waitEnqueue is from the enqueue to the handler, both by the clock of the machine.
+	waitEnqueue waitFrom = "enqueue"
+	// waitDue is from when the job could be claimed to its claim, both by the database's clock.
+	waitDue waitFrom = "due"
+)
+
+// workerSettings say how a worker process works. What is not set is a worker's default.
+type workerSettings struct {
+	URL         string            `json:"url"`
+	Concurrency int               `json:"concurrency"`
+	ClaimBatch  int               `json:"claim_batch"`
+	Connections int               `json:"connections"`
+	Lease       time.Duration     `json:"lease"`
+	Affinity    holdfast.Affinity `json:"affinity"`
+	PollOnly    bool              `json:"poll_only"`
+
+	Sleep time.Duration `json:"sleep"` // What a handler does.
+	Wait  waitFrom      `json:"wait"`
+}
+
+// workReport is what a worker process did.
+type workReport struct {
+	Handled    int        `json:"handled"`
+	Wait       *histogram `json:"wait"`
+	Trips      int64      `json:"trips"`
+	PeakMemory uint64     `json:"peak_memory"` // Resident, in bytes; 0 where the system does not tell.
+
+	CPU time.Duration `json:"-"` // Of the whole process, which only its parent knows.
+}
+
+// What a worker process says on stdout, a line each; a number alone is how many jobs its
+// handlers have run, and the last line is its report.
+const (
+	saysReady = "ready"
+	saysError = "error "
+)
+
+// workerProcess is the worker, the handler in it, and what both count.
+type workerProcess struct {
+	settings workerSettings
+	handled  atomic.Int64
+	wait     *histogram
+	trips    trips
+
+	mutex  sync.Mutex
+	stdout io.Writer
+}
+
+// RunWorker is a worker process: it reads its settings, a line of JSON, says that it is ready,
+// works from the next line until the context or stdin ends, and prints its report.
+func RunWorker(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
+	p := &workerProcess{wait: newHistogram(), stdout: stdout}
+	lines := bufio.NewReader(stdin)
+	line, err := lines.ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, &p.settings)
+	}
+	if err != nil {
+		return fmt.Errorf("read the worker's settings from stdin: %w", err)
+	}
+	pool, err := openTraced(ctx, p.settings.URL, 2, &p.trips)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	made, err := holdfast.NewWorker(pool, p.config(), worker.HandleKind(jobKind, p.handle))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p.say(saysReady)
+	if !awaitStart(ctx, lines, cancel) {
+		return errors.New("the bench ended before the worker began")
+	}
+	stop := p.tellProgress()
+	err = made.Run(ctx)
+	stop()
+	if err != nil {
+		return err
+	}
+	return p.report()
+}
+
+func (p *workerProcess) config() holdfast.Config {
+	return holdfast.Config{
+		Queues:      []string{queueName},
+		Concurrency: p.settings.Concurrency,
+		ClaimBatch:  p.settings.ClaimBatch,
+		Connections: p.settings.Connections,
+		Lease:       p.settings.Lease,
+		Affinity:    p.settings.Affinity,
+		PollOnly:    p.settings.PollOnly,
+		// An error of the worker spoils the measurement, whatever it would recover from.
+		Logger: slog.New(slog.NewTextHandler(errorLines{p}, &slog.HandlerOptions{Level: slog.LevelError})),
+	}
+}
+
+// awaitStart waits for the second line of stdin, and afterwards ends the context with stdin:
+// nobody is left to work for.
+func awaitStart(ctx context.Context, lines *bufio.Reader, cancel func()) bool {
+	started := make(chan struct{})
+	go func() {
+		defer cancel()
+		if _, err := lines.ReadBytes('\n'); err == nil {
+			close(started)
+			_, _ = io.Copy(io.Discard, lines)
+		}
+	}()
+	select {
+	case <-started:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (p *workerProcess) handle(ctx context.Context, job domain.ClaimedJob) error {
+	if err := p.recordWait(job); err != nil {
+		return err
+	}
+	if p.settings.Sleep > 0 {
+		timer := time.NewTimer(p.settings.Sleep)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	p.handled.Add(1)
+	return nil
+}
+
+func (p *workerProcess) recordWait(job domain.ClaimedJob) error {
+	if p.settings.Wait == waitDue {
+		p.wait.record(job.Waited)
+	}
+	if p.settings.Wait != waitEnqueue {
+		return nil
+	}
+	var sent payload
+	if err := json.Unmarshal(job.Payload, &sent); err != nil {
+		return err
+	}
+	p.wait.record(time.Since(time.Unix(0, sent.At)))
+	return nil
+}
+
+// tellProgress says every five milliseconds how many jobs were handled, until it is stopped.
+func (p *workerProcess) tellProgress() (stop func()) {
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		again := time.NewTicker(5 * time.Millisecond)
+		defer again.Stop()
+		for told := int64(0); ; {
+			if now := p.handled.Load(); now != told {
+				told = now
+				p.say(strconv.FormatInt(now, 10))
+			}
+			select {
+			case <-again.C:
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() { close(done); <-ended }
+}
+
+func (p *workerProcess) report() error {
+	report, err := json.Marshal(workReport{
+		Handled: int(p.handled.Load()), Wait: p.wait, Trips: p.trips.made.Load(), PeakMemory: peakMemory(),
+	})
+	if err == nil {
+		p.say(string(report))
+	}
+	return err
+}
+
+func (p *workerProcess) say(line string) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	fmt.Fprintln(p.stdout, line)
+}
+
+// errorLines passes the worker's errors on to the bench.
+type errorLines struct{ process *workerProcess }
+
+func (e errorLines) Write(line []byte) (int, error) {
+	e.process.say(saysError + strings.TrimSpace(string(line)))
+	return len(line), nil
+}
+
+// peakMemory is the most that was resident since the program began. Linux tells; what
+// getrusage tells there may be the parent's.
+func peakMemory() uint64 {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	fields := strings.Fields(rest)
+	if len(fields) == 0 {
+		return 0
+	}
+	kilobytes, _ := strconv.ParseUint(fields[0], 10, 64)
+	return kilobytes << 10
+}

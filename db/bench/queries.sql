@@ -1,0 +1,107 @@
+-- name: ServerStartedAt :one
+-- ServerStartedAt tells when the server started: another answer later means that it restarted.
+SELECT pg_catalog.pg_postmaster_start_time()::timestamptz AS started_at;
+
+-- name: ServerClock :one
+-- ServerClock is the server's time, with which completions are compared.
+SELECT pg_catalog.clock_timestamp()::timestamptz AS clock;
+
+-- name: ListSettings :many
+-- ListSettings reads settings of the server in the units that SHOW prints. One that this
+-- version does not know is missing.
+SELECT
+    setting.name::text AS name,
+    pg_catalog.current_setting(setting.name)::text AS value
+FROM pg_catalog.pg_settings AS setting
+WHERE setting.name = ANY(@names::text[])
+ORDER BY setting.name;
+
+-- name: CountFreeConnections :one
+-- CountFreeConnections counts the connections that the server still has for anybody. Every
+-- role sees how many a database has, but not the sessions of others.
+SELECT (
+    pg_catalog.current_setting('max_connections')::integer
+    - pg_catalog.current_setting('superuser_reserved_connections')::integer
+    - sum(stats.numbackends)
+)::integer AS free
+FROM pg_catalog.pg_stat_database AS stats;
+
+-- name: HasInbox :one
+-- HasInbox tells whether the schema of Holdfast is in the database, also to a role that may
+-- not use it.
+SELECT EXISTS (
+    SELECT FROM pg_catalog.pg_class AS class
+    INNER JOIN pg_catalog.pg_namespace AS namespace
+        ON namespace.oid = class.relnamespace
+    WHERE namespace.nspname = 'holdfast'
+        AND class.relname = 'inbox'
+) AS found;
+
+-- name: HasJobs :one
+-- HasJobs tells whether the database holds jobs, finished ones too. It must have the schema.
+SELECT EXISTS (
+    SELECT FROM holdfast.jobs AS job
+) AS found;
+
+-- name: IsInboxEmpty :one
+-- IsInboxEmpty tells whether nothing is left to do. It reads the table up to the first row that
+-- lives, and so is asked only when the handlers have run.
+SELECT NOT EXISTS (
+    SELECT FROM holdfast.inbox AS job
+) AS empty;
+
+-- name: CountInbox :one
+-- CountInbox counts the jobs that are not completed.
+SELECT count(*) AS jobs
+FROM holdfast.inbox AS job;
+
+-- name: CountArchived :one
+-- CountArchived counts completions, and the jobs that have one: both are the same unless a job
+-- was completed twice.
+SELECT
+    count(*) AS completions,
+    count(DISTINCT job.id) AS jobs
+FROM holdfast.inbox_archive AS job;
+
+-- name: CompletionsPerSecond :many
+-- CompletionsPerSecond counts the completions of each second since a time, the first of them
+-- second 0. Seconds without any are missing.
+SELECT
+    floor(extract(epoch FROM job.completed_at - @since::timestamptz))::integer AS second,
+    count(*) AS jobs
+FROM holdfast.inbox_archive AS job
+WHERE job.completed_at >= @since::timestamptz
+GROUP BY 1
+ORDER BY 1
+LIMIT 86400;
+
+-- name: SampleLatencies :many
+-- SampleLatencies reads how many microseconds passed from enqueue to completion, of every
+-- stride-th job by its number, so that the sample covers the whole run.
+SELECT (extract(epoch FROM job.completed_at - job.created_at) * 1000000)::bigint AS microseconds
+FROM holdfast.inbox_archive AS job
+WHERE job.seq % @stride::bigint = 0
+    AND job.completed_at >= @since::timestamptz
+LIMIT @most::integer;
+
+-- name: WALPosition :one
+-- WALPosition is how many bytes of write-ahead log the whole server has written.
+SELECT (pg_catalog.pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint AS bytes;
+
+-- name: CountCommits :one
+-- CountCommits counts the committed transactions of a database, autovacuum's among them. A
+-- session adds its own about once a second, and at its end.
+SELECT stats.xact_commit::bigint AS commits
+FROM pg_catalog.pg_stat_database AS stats
+WHERE stats.datname = @name::text;
+
+-- name: CountSessions :one
+-- CountSessions counts the sessions of a database.
+SELECT count(*) AS sessions
+FROM pg_catalog.pg_stat_activity AS session
+WHERE session.datname = @name::text
+    AND session.backend_type = 'client backend';
+
+-- name: Checkpoint :exec
+-- Checkpoint writes out what is dirty, so that no measurement pays for what came before it.
+CHECKPOINT;
