@@ -23,7 +23,7 @@ var slots = scenario{
 					if err := s.preload(ctx, jobs); err != nil {
 						return nil, err
 					}
-					settings := workerSettings{Concurrency: form.slots, ClaimBatch: form.slots, Sleep: time.Millisecond}
+					settings := workerSettings{Concurrency: form.slots, Sleep: time.Millisecond}
 					figures, err := s.workOff(ctx, settings, form.processes, jobs)
 					if err == nil {
 						err = s.checkArchived(ctx, jobs)

@@ -34,7 +34,6 @@ const (
 type workerSettings struct {
 	URL         string            `json:"url"`
 	Concurrency int               `json:"concurrency"`
-	ClaimBatch  int               `json:"claim_batch"`
 	Connections int               `json:"connections"`
 	Lease       time.Duration     `json:"lease"`
 	Affinity    holdfast.Affinity `json:"affinity"`
@@ -112,7 +111,6 @@ func (p *workerProcess) config() holdfast.Config {
 	return holdfast.Config{
 		Queues:      []string{queueName},
 		Concurrency: p.settings.Concurrency,
-		ClaimBatch:  p.settings.ClaimBatch,
 		Connections: p.settings.Connections,
 		Lease:       p.settings.Lease,
 		Affinity:    p.settings.Affinity,
