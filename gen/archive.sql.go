@@ -22,6 +22,8 @@ WITH due AS MATERIALIZED (
     JOIN holdfast.queues AS queue ON queue.name = job.queue
     WHERE job.status = 'completed'
         AND job.completed_at < now() - queue.keep_for
+        -- Where the walk ends: otherwise it passes by every completed row that is not due.
+        AND job.completed_at < (SELECT max(now() - shortest.keep_for) FROM holdfast.queues AS shortest)
     ORDER BY
         job.completed_at,
         job.id
@@ -31,7 +33,7 @@ WITH due AS MATERIALIZED (
 moved AS (
     DELETE FROM holdfast.inbox AS job
     USING due
-    WHERE job.id = due.id
+    WHERE job.id = ANY(ARRAY[due.id])
         AND job.partition_bucket = due.partition_bucket
     RETURNING
         job.id,
@@ -139,8 +141,7 @@ func (q *Queries) CreateArchiveDays(ctx context.Context, db DBTX, daysAhead int3
 }
 
 const deleteExpiredKeys = `-- name: DeleteExpiredKeys :execrows
-DELETE FROM holdfast.idempotency_keys AS entry
-USING (
+WITH expired AS MATERIALIZED (
     SELECT
         keys.queue,
         keys.key
@@ -151,9 +152,11 @@ USING (
         keys.key
     LIMIT $1::integer
     FOR UPDATE SKIP LOCKED
-) AS expired
-WHERE entry.queue = expired.queue
-    AND entry.key = expired.key
+)
+DELETE FROM holdfast.idempotency_keys AS entry
+USING expired
+WHERE entry.queue = ANY(ARRAY[expired.queue])
+    AND entry.key = ANY(ARRAY[expired.key])
 `
 
 // DeleteExpiredKeys frees idempotency keys whose window has passed. Called by
@@ -169,22 +172,32 @@ func (q *Queries) DeleteExpiredKeys(ctx context.Context, db DBTX, batch int32) (
 }
 
 const deleteOldMarks = `-- name: DeleteOldMarks :execrows
-DELETE FROM holdfast.handled AS mark
-USING (
+WITH old AS MATERIALIZED (
     SELECT
         handled.scope,
         handled.key
     FROM holdfast.handled AS handled
+    -- Looked up for each mark, and so a subquery with a limit: NOT EXISTS becomes a join, which
+    -- with the statistics of a drained queue is a walk through the inbox for each mark.
+    LEFT JOIN LATERAL (
+        SELECT job.id
+        FROM holdfast.inbox AS job
+        WHERE job.id = handled.job_id
+        LIMIT 1
+    ) AS job
+        ON true
     WHERE handled.handled_at < now() - $1::interval
-        AND NOT EXISTS (SELECT FROM holdfast.inbox AS job WHERE job.id = handled.job_id)
+        AND job.id IS NULL
     ORDER BY
         handled.scope,
         handled.key
     LIMIT $2::integer
-    FOR UPDATE SKIP LOCKED
-) AS old
-WHERE mark.scope = old.scope
-    AND mark.key = old.key
+    FOR UPDATE OF handled SKIP LOCKED
+)
+DELETE FROM holdfast.handled AS mark
+USING old
+WHERE mark.scope = ANY(ARRAY[old.scope])
+    AND mark.key = ANY(ARRAY[old.key])
 `
 
 type DeleteOldMarksParams struct {
@@ -205,16 +218,17 @@ func (q *Queries) DeleteOldMarks(ctx context.Context, db DBTX, arg DeleteOldMark
 }
 
 const deleteUnusedFences = `-- name: DeleteUnusedFences :execrows
-DELETE FROM holdfast.fences AS fence
-USING (
+WITH old AS MATERIALIZED (
     SELECT unused.resource
     FROM holdfast.fences AS unused
     WHERE unused.touched_at < now() - $1::interval
     ORDER BY unused.resource
     LIMIT $2::integer
     FOR UPDATE SKIP LOCKED
-) AS old
-WHERE fence.resource = old.resource
+)
+DELETE FROM holdfast.fences AS fence
+USING old
+WHERE fence.resource = ANY(ARRAY[old.resource])
 `
 
 type DeleteUnusedFencesParams struct {

@@ -58,11 +58,29 @@ SELECT
 
 // PlanByIndex forbids, until the transaction ends, the plans that only wrong statistics can
 // make attractive. Sent by domain/pipeline.go in front of every statement over a set:
-// without statistics the planner reads the whole table for a hash join.
+// without statistics the planner reads the whole table for a hash join. The statement then
+// compares keys as id = ANY(ARRAY[held.id]): a plain equality could be merged by, and for that
+// the planner also offers a walk through the whole index, which looks as cheap as a look-up
+// with the statistics of a drained queue, and is made once for each row.
 func (q *Queries) PlanByIndex(ctx context.Context, db DBTX) error {
 	_, err := db.Exec(ctx, planByIndex)
 	if err != nil {
 		return fmt.Errorf("query PlanByIndex: %w", err)
+	}
+	return nil
+}
+
+const planForAnyArguments = `-- name: PlanForAnyArguments :exec
+SELECT set_config('plan_cache_mode', 'force_generic_plan', true)
+`
+
+// PlanForAnyArguments makes the server plan prepared statements, until the transaction ends,
+// without a look at their arguments, as it may from their sixth run. Called by
+// domain/plans/explain.go, which looks at such plans.
+func (q *Queries) PlanForAnyArguments(ctx context.Context, db DBTX) error {
+	_, err := db.Exec(ctx, planForAnyArguments)
+	if err != nil {
+		return fmt.Errorf("query PlanForAnyArguments: %w", err)
 	}
 	return nil
 }

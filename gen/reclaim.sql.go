@@ -46,7 +46,7 @@ SET
     claimed_at = NULL,
     lease_expires_at = NULL
 FROM expired
-WHERE job.id = expired.id
+WHERE job.id = ANY(ARRAY[expired.id])
     AND job.partition_bucket = expired.partition_bucket
 RETURNING
     job.id,

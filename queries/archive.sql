@@ -11,6 +11,8 @@ WITH due AS MATERIALIZED (
     JOIN holdfast.queues AS queue ON queue.name = job.queue
     WHERE job.status = 'completed'
         AND job.completed_at < now() - queue.keep_for
+        -- Where the walk ends: otherwise it passes by every completed row that is not due.
+        AND job.completed_at < (SELECT max(now() - shortest.keep_for) FROM holdfast.queues AS shortest)
     ORDER BY
         job.completed_at,
         job.id
@@ -20,7 +22,7 @@ WITH due AS MATERIALIZED (
 moved AS (
     DELETE FROM holdfast.inbox AS job
     USING due
-    WHERE job.id = due.id
+    WHERE job.id = ANY(ARRAY[due.id])
         AND job.partition_bucket = due.partition_bucket
     RETURNING
         job.id,
@@ -102,8 +104,7 @@ SELECT holdfast.drop_archive_days()::integer AS dropped;
 -- domain/archive.go in batches. Index: idempotency_keys_expiry_idx, then
 -- idempotency_keys_pkey. Locks: the rows it deletes; skips locked ones, such as a key that
 -- an enqueue is just taking again.
-DELETE FROM holdfast.idempotency_keys AS entry
-USING (
+WITH expired AS MATERIALIZED (
     SELECT
         keys.queue,
         keys.key
@@ -114,43 +115,56 @@ USING (
         keys.key
     LIMIT @batch::integer
     FOR UPDATE SKIP LOCKED
-) AS expired
-WHERE entry.queue = expired.queue
-    AND entry.key = expired.key;
+)
+DELETE FROM holdfast.idempotency_keys AS entry
+USING expired
+WHERE entry.queue = ANY(ARRAY[expired.queue])
+    AND entry.key = ANY(ARRAY[expired.key]);
 
 -- name: DeleteOldMarks :execrows
 -- DeleteOldMarks forgets marks of a certain age whose job has left the inbox: a mark must
 -- outlive every run of its job, also one after a late redrive. Called by domain/archive.go
 -- in batches. Index: handled_expiry_idx, handled_pkey, inbox_pkey. Locks: the rows it
 -- deletes; skips locked ones.
-DELETE FROM holdfast.handled AS mark
-USING (
+WITH old AS MATERIALIZED (
     SELECT
         handled.scope,
         handled.key
     FROM holdfast.handled AS handled
+    -- Looked up for each mark, and so a subquery with a limit: NOT EXISTS becomes a join, which
+    -- with the statistics of a drained queue is a walk through the inbox for each mark.
+    LEFT JOIN LATERAL (
+        SELECT job.id
+        FROM holdfast.inbox AS job
+        WHERE job.id = handled.job_id
+        LIMIT 1
+    ) AS job
+        ON true
     WHERE handled.handled_at < now() - @age::interval
-        AND NOT EXISTS (SELECT FROM holdfast.inbox AS job WHERE job.id = handled.job_id)
+        AND job.id IS NULL
     ORDER BY
         handled.scope,
         handled.key
     LIMIT @batch::integer
-    FOR UPDATE SKIP LOCKED
-) AS old
-WHERE mark.scope = old.scope
-    AND mark.key = old.key;
+    FOR UPDATE OF handled SKIP LOCKED
+)
+DELETE FROM holdfast.handled AS mark
+USING old
+WHERE mark.scope = ANY(ARRAY[old.scope])
+    AND mark.key = ANY(ARRAY[old.key]);
 
 -- name: DeleteUnusedFences :execrows
 -- DeleteUnusedFences forgets resources that nobody guarded for longer than any handler can
 -- live. Called by domain/archive.go in batches. Index: fences_pkey. Locks: the rows it
 -- deletes; skips locked ones.
-DELETE FROM holdfast.fences AS fence
-USING (
+WITH old AS MATERIALIZED (
     SELECT unused.resource
     FROM holdfast.fences AS unused
     WHERE unused.touched_at < now() - @age::interval
     ORDER BY unused.resource
     LIMIT @batch::integer
     FOR UPDATE SKIP LOCKED
-) AS old
-WHERE fence.resource = old.resource;
+)
+DELETE FROM holdfast.fences AS fence
+USING old
+WHERE fence.resource = ANY(ARRAY[old.resource]);

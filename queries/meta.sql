@@ -14,9 +14,18 @@ WHERE meta.singleton;
 -- name: PlanByIndex :exec
 -- PlanByIndex forbids, until the transaction ends, the plans that only wrong statistics can
 -- make attractive. Sent by domain/pipeline.go in front of every statement over a set:
--- without statistics the planner reads the whole table for a hash join.
+-- without statistics the planner reads the whole table for a hash join. The statement then
+-- compares keys as id = ANY(ARRAY[held.id]): a plain equality could be merged by, and for that
+-- the planner also offers a walk through the whole index, which looks as cheap as a look-up
+-- with the statistics of a drained queue, and is made once for each row.
 SELECT
     set_config('enable_seqscan', 'off', true),
     set_config('enable_hashjoin', 'off', true),
     set_config('enable_mergejoin', 'off', true),
     set_config('jit', 'off', true);
+
+-- name: PlanForAnyArguments :exec
+-- PlanForAnyArguments makes the server plan prepared statements, until the transaction ends,
+-- without a look at their arguments, as it may from their sixth run. Called by
+-- domain/plans/explain.go, which looks at such plans.
+SELECT set_config('plan_cache_mode', 'force_generic_plan', true);
