@@ -158,8 +158,8 @@ func Enqueue(ctx context.Context, db DBTX, args Args, options ...EnqueueOption) 
 	return results[0], err
 }
 
-// enqueueOne adds a job by the statement that it needs: looking for an idempotency key costs
-// as much as the insert. pgx.ErrNoRows: its queue does not exist.
+// enqueueOne adds a job by the statement that it needs: one without an idempotency key is
+// spared the search for it. pgx.ErrNoRows: its queue does not exist.
 func enqueueOne(ctx context.Context, db DBTX, job gen.EnqueueJobParams) (id JobID, duplicate bool, err error) {
 	if job.IdempotencyKey != "" {
 		row, err := gen.New().EnqueueJob(ctx, db, job)

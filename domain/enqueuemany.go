@@ -74,8 +74,7 @@ func newJobSet(size int) *jobSet {
 }
 
 // drawIDs draws what is random in so many job ids: their bytes 6 to 13, between the
-// database's time and the bucket, with the version and the variant in their places. Postgres
-// takes four times as long.
+// database's time and the bucket, with the version and the variant in their places.
 func drawIDs(n int) []int64 {
 	random := make([]byte, 8*n)
 	_, _ = rand.Read(random)

@@ -116,6 +116,7 @@ func oneByOne(t *testing.T, database *pgtest.Database, set []domain.NewJob, more
 // wantLaidOut checks that the ids are those of the inbox in the order of seq, and that each
 // carries the database's time and its bucket.
 func wantLaidOut(t *testing.T, rt *rapid.T, database *pgtest.Database, results []domain.EnqueueResult) {
+	t.Helper()
 	rt.Helper()
 	ids := pgtest.Values[string](t, database, "SELECT id::text FROM holdfast.inbox ORDER BY seq")
 	buckets := pgtest.Values[int](t, database, "SELECT partition_bucket FROM holdfast.inbox ORDER BY seq")

@@ -103,8 +103,8 @@ CROSS JOIN item;
 
 -- name: EnqueuePlainJob :one
 -- EnqueuePlainJob adds one job that has no idempotency key: EnqueueJob without what finds
--- and takes keys, which costs as much as the insert. Called by domain/enqueue.go. Zero rows:
--- no such queue. Index: queues_pkey, wake_pkey. Locks: none that anybody else could hold.
+-- and takes keys, with the same row and ring. Called by domain/enqueue.go. Zero rows: no such
+-- queue. Index: queues_pkey, wake_pkey. Locks: none that anybody else could hold.
 INSERT INTO holdfast.inbox AS job (
     id,
     partition_bucket,
@@ -151,8 +151,9 @@ RETURNING
 -- rows: some queue does not exist, and nothing was added. Keys are taken in key order, so
 -- that two sets cannot deadlock; several sets in one transaction can, like any two updates.
 -- seq follows the order of the set. Called by domain/enqueuemany.go, which computes the
--- hashes of the partition keys and draws what is random in the ids: a third of the time that
--- Postgres takes for a set. An array may be empty when every job has its default.
+-- hashes of the partition keys and draws what is random in the ids: for Postgres that is a
+-- good part of the work. Of max_attempts, delays, run_at, rings and headers, an array may be
+-- empty: every job has the default.
 -- Index: queues_pkey, idempotency_keys_pkey, wake_pkey. Locks: the rows of the keys.
 WITH item AS MATERIALIZED (
     SELECT
@@ -306,8 +307,8 @@ ORDER BY answer.position;
 
 -- name: EnqueuePlainJobs :many
 -- EnqueuePlainJobs adds a set of jobs of which none has an idempotency key: EnqueueJobs
--- without what finds and takes keys, which costs a fifth of its time, with the same rows and
--- rings. Called by domain/enqueuemany.go. It answers in the order of the set. Zero rows: some
+-- without what finds and takes keys, with the same rows and rings, and arrays under the same
+-- rules. Called by domain/enqueuemany.go. It answers in the order of the set. Zero rows: some
 -- queue does not exist, and nothing was added. seq follows the order of the set.
 -- Index: queues_pkey, wake_pkey. Locks: none that anybody else could hold.
 WITH item AS MATERIALIZED (
