@@ -67,6 +67,8 @@ func Contract() []Statement {
 	fences := []string{"fences_pkey"}
 	return []Statement{
 		{Name: "EnqueueJob", Sent: Cached, Indexes: keys, Call: enqueueJob},
+		{Name: "EnqueuePlainJob", Sent: Cached, Call: enqueuePlainJob},
+		{Name: "EnqueuePlainJobs", Sent: Cached, Set: true, Call: enqueuePlainJobs},
 		{Name: "EnqueueJobs", Sent: Cached, Set: true, Indexes: keys, Call: enqueueJobs},
 		{Name: "BeatWorker", Sent: Plain, Call: beatWorker},
 		{Name: "ListMembers", Sent: Plain, Call: listMembers},
