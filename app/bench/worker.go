@@ -26,6 +26,8 @@ type waitFrom string
 const (
 	// waitEnqueue is from the enqueue to the handler, both by the clock of the machine.
 	waitEnqueue waitFrom = "enqueue"
+	// waitEach is the same, told of each job: when its handler began.
+	waitEach waitFrom = "each"
 	// waitDue is from when the job could be claimed to its claim, both by the database's clock.
 	waitDue waitFrom = "due"
 )
@@ -50,6 +52,10 @@ type workReport struct {
 	Trips      int64      `json:"trips"`
 	PeakMemory uint64     `json:"peak_memory"` // Resident, in bytes; 0 where the system does not tell.
 
+	// Began is when handlers began, by the time in the payload of their jobs; both are
+	// nanoseconds since 1970. Only with waitEach.
+	Began map[int64]int64 `json:"began,omitempty"`
+
 	CPU time.Duration `json:"-"` // Of the whole process, which only its parent knows.
 }
 
@@ -69,12 +75,13 @@ type workerProcess struct {
 
 	mutex  sync.Mutex
 	stdout io.Writer
+	began  map[int64]int64
 }
 
 // RunWorker is a worker process: it reads its settings, a line of JSON, says that it is ready,
 // works from the next line until the context or stdin ends, and prints its report.
 func RunWorker(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
-	p := &workerProcess{wait: newHistogram(), stdout: stdout}
+	p := &workerProcess{wait: newHistogram(), began: map[int64]int64{}, stdout: stdout}
 	lines := bufio.NewReader(stdin)
 	line, err := lines.ReadBytes('\n')
 	if err == nil {
@@ -157,17 +164,24 @@ func (p *workerProcess) handle(ctx context.Context, job domain.ClaimedJob) error
 }
 
 func (p *workerProcess) recordWait(job domain.ClaimedJob) error {
+	now := time.Now()
 	if p.settings.Wait == waitDue {
 		p.wait.record(job.Waited)
 	}
-	if p.settings.Wait != waitEnqueue {
+	if p.settings.Wait != waitEnqueue && p.settings.Wait != waitEach {
 		return nil
 	}
 	var sent payload
 	if err := json.Unmarshal(job.Payload, &sent); err != nil {
 		return err
 	}
-	p.wait.record(time.Since(time.Unix(0, sent.At)))
+	if p.settings.Wait == waitEnqueue {
+		p.wait.record(now.Sub(time.Unix(0, sent.At)))
+		return nil
+	}
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.began[sent.At] = now.UnixNano()
 	return nil
 }
 
@@ -196,6 +210,7 @@ func (p *workerProcess) tellProgress() (stop func()) {
 func (p *workerProcess) report() error {
 	report, err := json.Marshal(workReport{
 		Handled: int(p.handled.Load()), Wait: p.wait, Trips: p.trips.made.Load(), PeakMemory: peakMemory(),
+		Began: p.began,
 	})
 	if err == nil {
 		p.say(string(report))

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -191,7 +192,7 @@ func (c *crew) stop(ctx context.Context) (*workReport, error) {
 			return nil, err
 		}
 	}
-	total := &workReport{Wait: newHistogram()}
+	total := &workReport{Wait: newHistogram(), Began: map[int64]int64{}}
 	for _, child := range c.children {
 		select {
 		case <-child.exited:
@@ -214,4 +215,5 @@ func (r *workReport) add(other *workReport) {
 	r.Trips += other.Trips
 	r.PeakMemory += other.PeakMemory
 	r.Wait.merge(other.Wait)
+	maps.Copy(r.Began, other.Began)
 }
