@@ -7,10 +7,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// trips is a tracer that counts the round trips of connections, and the transactions that
-// ended in them: whatever leaves a session outside of one has just ended one.
+// trips is a tracer that counts the round trips of connections, the statements that travelled
+// in them, and the transactions that ended in them: whatever leaves a session outside of one
+// has just ended one.
 type trips struct {
 	made  atomic.Int64
+	sent  atomic.Int64
 	ended atomic.Int64
 }
 
@@ -26,11 +28,13 @@ func (t *trips) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQue
 
 // TraceQueryEnd counts a statement.
 func (t *trips) TraceQueryEnd(_ context.Context, conn *pgx.Conn, _ pgx.TraceQueryEndData) {
+	t.sent.Add(1)
 	t.count(conn)
 }
 
-// TraceBatchStart does nothing.
-func (t *trips) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+// TraceBatchStart counts each statement of a batch.
+func (t *trips) TraceBatchStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchStartData) context.Context {
+	t.sent.Add(int64(data.Batch.Len()))
 	return ctx
 }
 

@@ -64,7 +64,15 @@ type workReport struct {
 const (
 	saysReady = "ready"
 	saysError = "error "
+	saysSent  = "sent "
 )
+
+// sent is what a worker process has sent to the server so far.
+type sent struct {
+	Statements   int64 `json:"statements"`
+	Trips        int64 `json:"trips"`
+	Transactions int64 `json:"transactions"` // That have ended.
+}
 
 // workerProcess is the worker, the handler in it, and what both count.
 type workerProcess struct {
@@ -79,7 +87,8 @@ type workerProcess struct {
 }
 
 // RunWorker is a worker process: it reads its settings, a line of JSON, says that it is ready,
-// works from the next line until the context or stdin ends, and prints its report.
+// works from the next line until the context or stdin ends, and prints its report. Whenever it
+// reads a further line it says what it has sent so far.
 func RunWorker(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	p := &workerProcess{wait: newHistogram(), began: map[int64]int64{}, stdout: stdout}
 	lines := bufio.NewReader(stdin)
@@ -102,7 +111,7 @@ func RunWorker(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	p.say(saysReady)
-	if !awaitStart(ctx, lines, cancel) {
+	if !p.awaitStart(ctx, lines, cancel) {
 		return errors.New("the bench ended before the worker began")
 	}
 	stop := p.tellProgress()
@@ -127,15 +136,21 @@ func (p *workerProcess) config() holdfast.Config {
 	}
 }
 
-// awaitStart waits for the second line of stdin, and afterwards ends the context with stdin:
-// nobody is left to work for.
-func awaitStart(ctx context.Context, lines *bufio.Reader, cancel func()) bool {
+// awaitStart waits for the second line of stdin. Afterwards it answers further lines, and ends
+// the context with stdin: nobody is left to work for.
+func (p *workerProcess) awaitStart(ctx context.Context, lines *bufio.Reader, cancel func()) bool {
 	started := make(chan struct{})
 	go func() {
 		defer cancel()
-		if _, err := lines.ReadBytes('\n'); err == nil {
-			close(started)
-			_, _ = io.Copy(io.Discard, lines)
+		if _, err := lines.ReadBytes('\n'); err != nil {
+			return
+		}
+		close(started)
+		for {
+			if _, err := lines.ReadBytes('\n'); err != nil {
+				return
+			}
+			p.saySent()
 		}
 	}()
 	select {
@@ -144,6 +159,13 @@ func awaitStart(ctx context.Context, lines *bufio.Reader, cancel func()) bool {
 	case <-ctx.Done():
 		return false
 	}
+}
+
+func (p *workerProcess) saySent() {
+	text, _ := json.Marshal(sent{ // Numbers: it cannot fail.
+		Statements: p.trips.sent.Load(), Trips: p.trips.made.Load(), Transactions: p.trips.ended.Load(),
+	})
+	p.say(saysSent + string(text))
 }
 
 func (p *workerProcess) handle(ctx context.Context, job domain.ClaimedJob) error {
@@ -171,17 +193,17 @@ func (p *workerProcess) recordWait(job domain.ClaimedJob) error {
 	if p.settings.Wait != waitEnqueue && p.settings.Wait != waitEach {
 		return nil
 	}
-	var sent payload
-	if err := json.Unmarshal(job.Payload, &sent); err != nil {
+	var carried payload
+	if err := json.Unmarshal(job.Payload, &carried); err != nil {
 		return err
 	}
 	if p.settings.Wait == waitEnqueue {
-		p.wait.record(now.Sub(time.Unix(0, sent.At)))
+		p.wait.record(now.Sub(time.Unix(0, carried.At)))
 		return nil
 	}
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	p.began[sent.At] = now.UnixNano()
+	p.began[carried.At] = now.UnixNano()
 	return nil
 }
 

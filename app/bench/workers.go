@@ -39,6 +39,7 @@ type child struct {
 	exited  chan struct{} // Closed when exit and report hold.
 	exit    error
 	handled atomic.Int64
+	sent    chan sent // Its answers to count.
 
 	mutex  sync.Mutex
 	wrong  string // What the worker logged as an error first.
@@ -80,7 +81,7 @@ func startChild(program string, settings workerSettings) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &child{command: exec.CommandContext(context.Background(), program, "bench-worker"), ready: make(chan struct{}), exited: make(chan struct{})}
+	c := &child{command: exec.CommandContext(context.Background(), program, "bench-worker"), ready: make(chan struct{}), exited: make(chan struct{}), sent: make(chan sent, 1)}
 	app.OwnProcessGroup(c.command)
 	c.command.Stderr = &c.stderr
 	stdout, err := c.command.StdoutPipe()
@@ -116,6 +117,8 @@ func (c *child) read(stdout io.Reader) {
 		text = strings.TrimSpace(text)
 		if wrong, is := strings.CutPrefix(text, saysError); is {
 			c.note(wrong)
+		} else if counts, is := strings.CutPrefix(text, saysSent); is {
+			c.readSent(counts)
 		} else if text == saysReady {
 			close(c.ready)
 		} else if handled, err := strconv.ParseInt(text, 10, 64); err == nil {
@@ -124,6 +127,14 @@ func (c *child) read(stdout io.Reader) {
 			c.note("cannot be understood: " + err.Error())
 		}
 	}
+}
+
+func (c *child) readSent(counts string) {
+	var answer sent
+	if err := json.Unmarshal([]byte(counts), &answer); err != nil {
+		c.note("cannot be understood: " + err.Error())
+	}
+	c.sent <- answer
 }
 
 func (c *child) note(wrong string) {
@@ -173,6 +184,26 @@ func (c *crew) handled() int {
 		handled += int(child.handled.Load())
 	}
 	return handled
+}
+
+// count asks the workers what they have sent so far, and adds it up.
+func (c *crew) count(ctx context.Context) (total sent, err error) {
+	for _, child := range c.children {
+		if _, err := io.WriteString(child.stdin, "count\n"); err != nil {
+			return total, errors.Join(fmt.Errorf("ask a worker: %w", err), child.failure())
+		}
+		select {
+		case answer := <-child.sent:
+			total.Statements += answer.Statements
+			total.Trips += answer.Trips
+			total.Transactions += answer.Transactions
+		case <-child.exited:
+			return total, child.failure()
+		case <-ctx.Done():
+			return total, ctx.Err()
+		}
+	}
+	return total, nil
 }
 
 // failure is that of the first worker that failed.
