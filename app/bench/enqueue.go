@@ -18,11 +18,12 @@ import (
 )
 
 const (
-	setEnqueuers  = 2    // Connections that enqueue sets.
-	setSize       = 1000 // Jobs of a set.
-	rowEnqueuers  = 16   // Connections that enqueue one job after the other.
-	rowRounds     = 2    // Turns of each way of it.
-	bucketsByRule = 1024 // Of a database that was just migrated.
+	setEnqueuers  = 2      // Connections that enqueue sets.
+	setSize       = 1000   // Jobs of a set.
+	rowEnqueuers  = 16     // Connections that enqueue one job after the other.
+	rowRounds     = 2      // Turns of each way of it.
+	rowRate       = 20_000 // Rows a second, for the room to make sure of.
+	bucketsByRule = 1024   // Of a database that was just migrated.
 )
 
 // enqueues asks what it costs to add jobs while nobody works on them: in sets, and one by one
@@ -33,11 +34,12 @@ var enqueues = scenario{
 	trials: func(o Options) []trial {
 		jobs := o.jobs(5_000, 200_000)
 		each := bySize(o, 500*time.Millisecond, 5*time.Second)
-		needs := needs{producers: rowEnqueuers, jobs: jobs, payload: o.Payload}
+		ofSets := needs{producers: setEnqueuers, jobs: jobs, payload: o.Payload}
+		ofRows := needs{producers: rowEnqueuers, jobs: int(rowRate * (2 * rowRounds * each).Seconds()), payload: o.Payload}
 		return []trial{
-			{"sets", needs, func(ctx context.Context, s *stage) ([]Figure, error) { return s.enqueueSets(ctx, jobs, false) }},
-			{"sets with keys", needs, func(ctx context.Context, s *stage) ([]Figure, error) { return s.enqueueSets(ctx, jobs, true) }},
-			{"one by one", needs, func(ctx context.Context, s *stage) ([]Figure, error) { return s.enqueueRows(ctx, each) }},
+			{"sets", ofSets, func(ctx context.Context, s *stage) ([]Figure, error) { return s.enqueueSets(ctx, jobs, false) }},
+			{"sets with keys", ofSets, func(ctx context.Context, s *stage) ([]Figure, error) { return s.enqueueSets(ctx, jobs, true) }},
+			{"one by one", ofRows, func(ctx context.Context, s *stage) ([]Figure, error) { return s.enqueueRows(ctx, each) }},
 		}
 	},
 }

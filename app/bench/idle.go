@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"time"
+
+	"github.com/holdfast-pg/holdfast/domain"
 )
 
 const (
@@ -25,7 +27,7 @@ var idle = scenario{
 		settle := bySize(o, time.Second, tellingTime+time.Second)
 		return []trial{{
 			name:  "notified",
-			needs: needs{workers: idlers},
+			needs: needs{workers: idlers, each: domain.MinConnections + 1},
 			run:   func(ctx context.Context, s *stage) ([]Figure, error) { return s.idle(ctx, settle, duration) },
 		}}
 	},
@@ -39,7 +41,9 @@ type quiet struct {
 }
 
 func (s *stage) idle(ctx context.Context, settle, duration time.Duration) ([]Figure, error) {
-	crew, err := s.hire(ctx, s.fast(), idlers)
+	settings := s.fast()
+	settings.Connections = domain.MinConnections // So that a server with 100 connections will do; none is busy.
+	crew, err := s.hire(ctx, settings, idlers)
 	if err != nil {
 		return nil, err
 	}
@@ -99,10 +103,14 @@ func (s *stage) count(ctx context.Context, crew *crew) (now quiet, err error) {
 // quietFigures are what happened between two moments.
 func quietFigures(before, after quiet) []Figure {
 	seconds := after.at.Sub(before.at).Seconds()
+	figure := func(name string, before, after int64) Figure {
+		return Figure{name, "/s and worker", float64(after-before) / seconds / idlers}
+	}
 	return []Figure{
 		{"workers", "", idlers},
-		{"statements", "/s and worker", float64(after.sent.Statements-before.sent.Statements) / seconds / idlers},
-		{"round trips", "/s and worker", float64(after.sent.Trips-before.sent.Trips) / seconds / idlers},
-		{"transactions", "/s and worker", float64(after.sent.Transactions-before.sent.Transactions) / seconds / idlers},
+		figure("statements", before.sent.Statements, after.sent.Statements),
+		figure("pings", before.sent.Pings, after.sent.Pings),
+		figure("round trips", before.sent.Trips, after.sent.Trips),
+		figure("transactions", before.sent.Transactions, after.sent.Transactions),
 	}
 }

@@ -3,16 +3,19 @@ package bench
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // trips is a tracer that counts the round trips of connections, the statements that travelled
 // in them, and the transactions that ended in them: whatever leaves a session outside of one
-// has just ended one.
+// has just ended one. The pings of a pool are round trips and transactions too.
 type trips struct {
 	made  atomic.Int64
 	sent  atomic.Int64
+	pings atomic.Int64
 	ended atomic.Int64
 }
 
@@ -44,6 +47,21 @@ func (t *trips) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryD
 // TraceBatchEnd counts a batch.
 func (t *trips) TraceBatchEnd(_ context.Context, conn *pgx.Conn, _ pgx.TraceBatchEndData) {
 	t.count(conn)
+}
+
+// pingAfter is how long a connection has done nothing when its pool pings it before use:
+// pgxpool's default.
+const pingAfter = time.Second
+
+// shouldPing is pgxpool's default rule, and counts the pings, which no tracer sees.
+func (t *trips) shouldPing(_ context.Context, params pgxpool.ShouldPingParams) bool {
+	if params.IdleDuration <= pingAfter {
+		return false
+	}
+	t.made.Add(1)
+	t.pings.Add(1)
+	t.ended.Add(1)
+	return true
 }
 
 func (t *trips) count(conn *pgx.Conn) {

@@ -71,6 +71,7 @@ const (
 type sent struct {
 	Statements   int64 `json:"statements"`
 	Trips        int64 `json:"trips"`
+	Pings        int64 `json:"pings"`
 	Transactions int64 `json:"transactions"` // That have ended.
 }
 
@@ -163,7 +164,7 @@ func (p *workerProcess) awaitStart(ctx context.Context, lines *bufio.Reader, can
 
 func (p *workerProcess) saySent() {
 	text, _ := json.Marshal(sent{ // Numbers: it cannot fail.
-		Statements: p.trips.sent.Load(), Trips: p.trips.made.Load(), Transactions: p.trips.ended.Load(),
+		Statements: p.trips.sent.Load(), Trips: p.trips.made.Load(), Pings: p.trips.pings.Load(), Transactions: p.trips.ended.Load(),
 	})
 	p.say(saysSent + string(text))
 }

@@ -196,6 +196,7 @@ func (c *crew) count(ctx context.Context) (total sent, err error) {
 		case answer := <-child.sent:
 			total.Statements += answer.Statements
 			total.Trips += answer.Trips
+			total.Pings += answer.Pings
 			total.Transactions += answer.Transactions
 		case <-child.exited:
 			return total, child.failure()
