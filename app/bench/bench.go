@@ -19,7 +19,7 @@ import (
 )
 
 // scenarios are those of the bench, in the order in which all of them run.
-var scenarios = []scenario{drain, steady, slots}
+var scenarios = []scenario{drain, steady, slots, payloads, enqueues, latency, idle}
 
 // Size says how much work a scenario does.
 type Size string

@@ -173,5 +173,6 @@ func openTraced(ctx context.Context, url string, connections int, count *trips) 
 	plain.Close()
 	config.MaxConns = int32(connections)
 	config.ConnConfig.Tracer = count
+	config.ShouldPing = count.shouldPing
 	return pgxpool.NewWithConfig(ctx, config)
 }

@@ -26,6 +26,8 @@ type waitFrom string
 const (
 	// waitEnqueue is from the enqueue to the handler, both by the clock of the machine.
 	waitEnqueue waitFrom = "enqueue"
+	// waitEach is the same, told of each job: when its handler began.
+	waitEach waitFrom = "each"
 	// waitDue is from when the job could be claimed to its claim, both by the database's clock.
 	waitDue waitFrom = "due"
 )
@@ -50,6 +52,10 @@ type workReport struct {
 	Trips      int64      `json:"trips"`
 	PeakMemory uint64     `json:"peak_memory"` // Resident, in bytes; 0 where the system does not tell.
 
+	// Began is when handlers began, by the time in the payload of their jobs; both are
+	// nanoseconds since 1970. Only with waitEach.
+	Began map[int64]int64 `json:"began,omitempty"`
+
 	CPU time.Duration `json:"-"` // Of the whole process, which only its parent knows.
 }
 
@@ -58,7 +64,16 @@ type workReport struct {
 const (
 	saysReady = "ready"
 	saysError = "error "
+	saysSent  = "sent "
 )
+
+// sent is what a worker process has sent to the server so far.
+type sent struct {
+	Statements   int64 `json:"statements"`
+	Trips        int64 `json:"trips"`
+	Pings        int64 `json:"pings"`
+	Transactions int64 `json:"transactions"` // That have ended.
+}
 
 // workerProcess is the worker, the handler in it, and what both count.
 type workerProcess struct {
@@ -69,12 +84,14 @@ type workerProcess struct {
 
 	mutex  sync.Mutex
 	stdout io.Writer
+	began  map[int64]int64
 }
 
 // RunWorker is a worker process: it reads its settings, a line of JSON, says that it is ready,
-// works from the next line until the context or stdin ends, and prints its report.
+// works from the next line until the context or stdin ends, and prints its report. Whenever it
+// reads a further line it says what it has sent so far.
 func RunWorker(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
-	p := &workerProcess{wait: newHistogram(), stdout: stdout}
+	p := &workerProcess{wait: newHistogram(), began: map[int64]int64{}, stdout: stdout}
 	lines := bufio.NewReader(stdin)
 	line, err := lines.ReadBytes('\n')
 	if err == nil {
@@ -95,7 +112,7 @@ func RunWorker(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	p.say(saysReady)
-	if !awaitStart(ctx, lines, cancel) {
+	if !p.awaitStart(ctx, lines, cancel) {
 		return errors.New("the bench ended before the worker began")
 	}
 	stop := p.tellProgress()
@@ -120,15 +137,21 @@ func (p *workerProcess) config() holdfast.Config {
 	}
 }
 
-// awaitStart waits for the second line of stdin, and afterwards ends the context with stdin:
-// nobody is left to work for.
-func awaitStart(ctx context.Context, lines *bufio.Reader, cancel func()) bool {
+// awaitStart waits for the second line of stdin. Afterwards it answers further lines, and ends
+// the context with stdin: nobody is left to work for.
+func (p *workerProcess) awaitStart(ctx context.Context, lines *bufio.Reader, cancel func()) bool {
 	started := make(chan struct{})
 	go func() {
 		defer cancel()
-		if _, err := lines.ReadBytes('\n'); err == nil {
-			close(started)
-			_, _ = io.Copy(io.Discard, lines)
+		if _, err := lines.ReadBytes('\n'); err != nil {
+			return
+		}
+		close(started)
+		for {
+			if _, err := lines.ReadBytes('\n'); err != nil {
+				return
+			}
+			p.saySent()
 		}
 	}()
 	select {
@@ -137,6 +160,13 @@ func awaitStart(ctx context.Context, lines *bufio.Reader, cancel func()) bool {
 	case <-ctx.Done():
 		return false
 	}
+}
+
+func (p *workerProcess) saySent() {
+	text, _ := json.Marshal(sent{ // Numbers: it cannot fail.
+		Statements: p.trips.sent.Load(), Trips: p.trips.made.Load(), Pings: p.trips.pings.Load(), Transactions: p.trips.ended.Load(),
+	})
+	p.say(saysSent + string(text))
 }
 
 func (p *workerProcess) handle(ctx context.Context, job domain.ClaimedJob) error {
@@ -157,17 +187,24 @@ func (p *workerProcess) handle(ctx context.Context, job domain.ClaimedJob) error
 }
 
 func (p *workerProcess) recordWait(job domain.ClaimedJob) error {
+	now := time.Now()
 	if p.settings.Wait == waitDue {
 		p.wait.record(job.Waited)
 	}
-	if p.settings.Wait != waitEnqueue {
+	if p.settings.Wait != waitEnqueue && p.settings.Wait != waitEach {
 		return nil
 	}
-	var sent payload
-	if err := json.Unmarshal(job.Payload, &sent); err != nil {
+	var carried payload
+	if err := json.Unmarshal(job.Payload, &carried); err != nil {
 		return err
 	}
-	p.wait.record(time.Since(time.Unix(0, sent.At)))
+	if p.settings.Wait == waitEnqueue {
+		p.wait.record(now.Sub(time.Unix(0, carried.At)))
+		return nil
+	}
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.began[carried.At] = now.UnixNano()
 	return nil
 }
 
@@ -196,6 +233,7 @@ func (p *workerProcess) tellProgress() (stop func()) {
 func (p *workerProcess) report() error {
 	report, err := json.Marshal(workReport{
 		Handled: int(p.handled.Load()), Wait: p.wait, Trips: p.trips.made.Load(), PeakMemory: peakMemory(),
+		Began: p.began,
 	})
 	if err == nil {
 		p.say(string(report))
