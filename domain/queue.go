@@ -1,11 +1,14 @@
 package domain
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/holdfast-pg/holdfast/gen"
@@ -16,7 +19,7 @@ type DBTX = gen.DBTX
 
 // How many connections a Queue opens at most, besides the one that listens.
 const (
-	DefaultConnections = 6
+	DefaultConnections = 7
 	MinConnections     = 4
 )
 
@@ -47,9 +50,9 @@ type queueOptions struct {
 }
 
 // Connections is how many connections the queue opens at most, besides the one that listens;
-// 0 stands for the default, 6. Half of them are for settlements, renewals and heartbeats
-// alone. 4 is the least: two that never wait for a claim, and two for housekeeping, which
-// holds its election on one and works on the other.
+// 0 stands for the default, 7. Half of them, rounded down, are for settlements, renewals and
+// heartbeats alone. 4 is the least: two that never wait for a claim, and two for housekeeping,
+// which holds its election on one and works on the other.
 func Connections(n int) QueueOption {
 	return func(options *queueOptions) error {
 		if n == 0 {
@@ -87,11 +90,11 @@ func NewQueue(pool *pgxpool.Pool, options ...QueueOption) (*Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	control, err := ownPool(pool, (chosen.connections+1)/2)
+	control, err := ownPool(pool, chosen.connections/2)
 	if err != nil {
 		return nil, err
 	}
-	work, err := ownPool(pool, chosen.connections/2)
+	work, err := ownPool(pool, (chosen.connections+1)/2)
 	if err != nil {
 		control.Close()
 		return nil, err
@@ -120,6 +123,16 @@ func ownPool(pool *pgxpool.Pool, connections int) (*pgxpool.Pool, error) {
 	// By default the pool asks every connection that was idle for a second whether it lives: two
 	// round trips and commits for each poll of an idle worker. One that died is noticed at the
 	// next statement, which the worker sends again.
+	connected := config.AfterConnect
+	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		conn.TypeMap().RegisterType(&pgtype.Type{
+			Name: "jsonb", OID: pgtype.JSONBOID, Codec: &pgtype.JSONBCodec{Marshal: json.Marshal, Unmarshal: unmarshalJSON},
+		})
+		if connected == nil {
+			return nil
+		}
+		return connected(ctx, conn)
+	}
 	config.ShouldPing = func(_ context.Context, params pgxpool.ShouldPingParams) bool {
 		return params.IdleDuration > pingAfter
 	}
@@ -128,6 +141,15 @@ func ownPool(pool *pgxpool.Pool, connections int) (*pgxpool.Pool, error) {
 		return nil, fmt.Errorf("open the queue's connections: %w", err)
 	}
 	return own, nil
+}
+
+// unmarshalJSON takes payloads as they are: Postgres has checked that they are JSON.
+func unmarshalJSON(data []byte, target any) error {
+	if raw, asItIs := target.(*json.RawMessage); asItIs {
+		*raw = bytes.Clone(data)
+		return nil
+	}
+	return json.Unmarshal(data, target)
 }
 
 func listenConfig(pool *pgxpool.Pool, directURL string) (*pgx.ConnConfig, error) {

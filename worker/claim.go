@@ -91,21 +91,17 @@ func (s *session) awaitRoom(ctx context.Context, p *pace) bool {
 // there is room. full says that there may be more.
 func (s *session) claimTurn(ctx context.Context, p *pace, turn int) (claimed int, full bool, err error) {
 	for i := range s.Queues {
-		for _, next := range s.errands(s.Queues[(turn+i)%len(s.Queues)]) {
-			next.request.Batch = min(s.stock.room(s.ahead()), p.batch)
-			if next.request.Batch == 0 || ctx.Err() != nil {
+		for _, errand := range s.errands(s.Queues[(turn+i)%len(s.Queues)]) {
+			room := s.stock.room(s.ahead())
+			if room == 0 || ctx.Err() != nil {
 				return claimed, true, nil
 			}
-			jobs, took, err := s.claim(ctx, next.request)
-			next.done(s, jobs, took)
-			claimed += len(jobs)
+			jobs, more, err := errand.run(ctx, s, p, room)
+			claimed += jobs
+			full = full || more
 			if err != nil {
 				return claimed, full, err
 			}
-			if len(jobs) == next.request.Batch {
-				full = true
-			}
-			s.adaptBatch(p, len(jobs), took)
 		}
 	}
 	return claimed, full, nil
@@ -121,56 +117,9 @@ func (s *session) adaptBatch(p *pace, claimed int, took time.Duration) {
 	}
 }
 
-// errand is one claim that is to be made.
-type errand struct {
-	watch   *watch
-	patrol  *patrol // nil for what is the worker's own.
-	among   int     // How many buckets the patrol walks around.
-	request domain.ClaimRequest
-}
-
-// errands lists what to claim from a queue at this turn: now and then what has been left
-// lying, a few buckets at a time, and always what is the worker's own.
-func (s *session) errands(queue string) (errands []errand) {
-	share, watch, now := s.members.of(queue), s.watches[queue], s.Clock.Now()
-	add := func(patrol *patrol, buckets []int, lanes bool, dueFor time.Duration) {
-		if len(buckets) == 0 || !patrol.isDue(now) {
-			return
-		}
-		errands = append(errands, errand{watch: watch, patrol: patrol, among: len(buckets), request: domain.ClaimRequest{
-			Queue: queue, Lanes: lanes, Buckets: patrol.pick(buckets), DueFor: dueFor,
-		}})
-	}
-	if watch.floors != nil && !share.ordered {
-		add(&watch.sweep, share.buckets, false, 0)
-	}
-	add(&watch.strays, share.others, share.ordered, strayAfter)
-	add(&watch.misfits, s.allBuckets, !share.ordered, strayAfter)
-	if len(share.buckets) > 0 {
-		own := domain.ClaimRequest{Queue: queue, Lanes: share.ordered, Buckets: rotated(share.buckets, watch.at)}
-		if !share.ordered {
-			own.Floors = watch.floorsOf(own.Buckets)
-		}
-		errands = append(errands, errand{watch: watch, request: own})
-	}
-	return errands
-}
-
-// done notes what came of the claim.
-func (e errand) done(s *session, jobs []domain.ClaimedJob, took time.Duration) {
-	if e.patrol != nil {
-		e.patrol.walked(s.Clock.Now(), took, len(e.request.Buckets), e.among)
-		return
-	}
-	e.watch.turnTo(jobs, len(jobs) == e.request.Batch, s.bucketCount)
-	if !e.request.Lanes {
-		e.watch.raise(jobs, s.bucketCount, s.Clock.Now())
-	}
-}
-
 // claim takes jobs into the stock. The statement is not broken off at once when the worker
 // stops: its claims would have been made without anybody knowing of them until it leaves.
-func (s *session) claim(ctx context.Context, request domain.ClaimRequest) (jobs []domain.ClaimedJob, took time.Duration, err error) {
+func (s *session) claim(ctx context.Context, request domain.ClaimRequest) claimed {
 	lasting, release := outlast(ctx)
 	defer release()
 	call, cancel := s.call(lasting)
@@ -179,15 +128,15 @@ func (s *session) claim(ctx context.Context, request domain.ClaimRequest) (jobs 
 	request.Quota = bucketQuota(request.Batch)
 	request.Lease = s.Lease
 	sent := s.Clock.Now()
-	jobs, err = s.queue.Claim(call, request)
-	took = s.Clock.Now().Sub(sent)
+	jobs, err := s.queue.Claim(call, request)
+	took := s.Clock.Now().Sub(sent)
 	s.claimTimes.add(took)
 	if len(jobs) > 0 && s.isStopping() {
 		s.log.Info("a claim came too late to start its jobs: they are given back", "jobs", len(jobs))
 	} else {
 		s.accept(jobs, sent)
 	}
-	return jobs, took, err
+	return claimed{jobs, took, err}
 }
 
 // rotated lists ascending buckets from the first one on that is not below start.

@@ -36,7 +36,7 @@ type Config struct {
 	// twice the cores if handlers wait for I/O.
 	Concurrency int
 
-	// ClaimBatch is the most jobs that one claim takes, and the most that wait in the worker for
+	// ClaimBatch is the most jobs that one claim takes; twice as many may wait in the worker for
 	// a slot. Claims begin with 25 and grow while there is a backlog and a claim takes less than
 	// 25 ms. Beyond the free slots a worker claims no more than its handlers, as quick as they
 	// were of late, start within 20 ms or the time of three claims. Default: 500.
@@ -98,8 +98,8 @@ type Config struct {
 	DirectURL string
 
 	// Connections is how many connections the worker opens for itself at most, besides the
-	// one that listens: half of them for settlements, renewals and heartbeats alone. Used by
-	// holdfast.NewWorker. Default: 6; at least 4. Handlers use the pool.
+	// one that listens: half of them, rounded down, for settlements, renewals and heartbeats
+	// alone. Used by holdfast.NewWorker. Default: 7; at least 4. Handlers use the pool.
 	Connections int
 
 	// PayloadWarning is the size in bytes from which a payload is worth a warning, once a

@@ -44,6 +44,8 @@ func (r *run) log() *slog.Logger {
 
 // accept puts claimed jobs into stock: the claim was sent then.
 func (s *session) accept(jobs []domain.ClaimedJob, sent time.Time) {
+	s.accepting.Lock()
+	defer s.accepting.Unlock()
 	now := s.Clock.Now()
 	accepted := make([]*run, len(jobs))
 	for i, job := range jobs {
@@ -114,7 +116,7 @@ func (s *session) begin(r *run) context.Context {
 	return handling
 }
 
-// warnOfPayload tells once a kind that its payloads are large. The claim loop calls it.
+// warnOfPayload tells once a kind that its payloads are large.
 func (s *session) warnOfPayload(r *run) {
 	if size := len(r.job.Payload); size > s.PayloadWarning && !s.heavies[r.job.Kind] {
 		s.heavies[r.job.Kind] = true

@@ -34,13 +34,15 @@ type session struct {
 	handleTimes recent // Of handlers.
 
 	mutex    sync.Mutex
-	held     map[int64]*run  // By generation, which no two claims share.
-	stopping bool            // Handlers are cancelled, and no other is started.
-	heavies  map[string]bool // Kinds whose payloads were warned about.
+	held     map[int64]*run // By generation, which no two claims share.
+	stopping bool           // Handlers are cancelled, and no other is started.
 
 	// The claim loop's.
 	watches map[string]*watch // By queue.
-	phase   int               // The turn in which the latest job is renewed.
+
+	accepting sync.Mutex
+	phase     int             // The turn in which the latest job is renewed.
+	heavies   map[string]bool // Kinds whose payloads were warned about.
 }
 
 func newSession(w *Worker, id string, meta domain.Meta) *session {

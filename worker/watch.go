@@ -20,6 +20,7 @@ const (
 type watch struct {
 	at      int         // The bucket at which the next claim begins.
 	floors  []time.Time // By bucket; nil before any is known.
+	backlog bool        // The last claim of the worker's own jobs found as many as it asked for.
 	sweep   patrol      // Finds what lies below the floors.
 	strays  patrol      // Finds what other workers have left lying.
 	misfits patrol      // Finds what is claimed the other way than the queue's.

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	workerConnections = 6 + 1 + 1 // Its own, the one that listens, and the handlers' pool.
+	workerConnections = 7 + 1 + 1 // Its own, the one that listens, and the handlers' pool.
 	benchConnections  = preloaders + 4
 	mostWAL           = 10 << 30 // max_wal_size of the private server, with what comes on top.
 )

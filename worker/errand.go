@@ -1,0 +1,114 @@
+package worker
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/holdfast-pg/holdfast/domain"
+)
+
+// claimWindow is how many buckets one claim probes while there is a backlog: enough to fill it,
+// and few enough to be said in a short statement.
+const claimWindow = 64
+
+// errand is what is to be claimed from some buckets of a queue.
+type errand struct {
+	watch    *watch
+	patrol   *patrol // nil for what is the worker's own.
+	among    int     // How many buckets the patrol walks around.
+	requests []domain.ClaimRequest
+}
+
+// errands lists what to claim from a queue at this turn: now and then what has been left
+// lying, a few buckets at a time, and always what is the worker's own.
+func (s *session) errands(queue string) (errands []errand) {
+	share, watch, now := s.members.of(queue), s.watches[queue], s.Clock.Now()
+	send := func(patrol *patrol, buckets []int, lanes bool, dueFor time.Duration) {
+		if len(buckets) == 0 || !patrol.isDue(now) {
+			return
+		}
+		errands = append(errands, errand{watch: watch, patrol: patrol, among: len(buckets), requests: []domain.ClaimRequest{{
+			Queue: queue, Lanes: lanes, Buckets: patrol.pick(buckets), DueFor: dueFor,
+		}}})
+	}
+	if watch.floors != nil && !share.ordered {
+		send(&watch.sweep, share.buckets, false, 0)
+	}
+	send(&watch.strays, share.others, share.ordered, strayAfter)
+	send(&watch.misfits, s.allBuckets, !share.ordered, strayAfter)
+	if len(share.buckets) > 0 {
+		errands = append(errands, errand{watch: watch, requests: ownRequests(queue, share, watch)})
+	}
+	return errands
+}
+
+// ownRequests claims from all of the worker's own buckets. With a backlog it claims from two
+// windows of them at once, half a turn apart, so that two sessions of the server share the work.
+func ownRequests(queue string, share share, watch *watch) []domain.ClaimRequest {
+	buckets := rotated(share.buckets, watch.at)
+	if share.ordered {
+		return []domain.ClaimRequest{{Queue: queue, Lanes: true, Buckets: buckets}}
+	}
+	windows := [][]int{buckets}
+	if half := len(buckets) / 2; watch.backlog && half >= claimWindow {
+		windows = [][]int{buckets[:claimWindow], buckets[half : half+claimWindow]}
+	}
+	requests := make([]domain.ClaimRequest, len(windows))
+	for i, window := range windows {
+		requests[i] = domain.ClaimRequest{Queue: queue, Buckets: window, Floors: watch.floorsOf(window)}
+	}
+	return requests
+}
+
+// claimed is what came of one claim.
+type claimed struct {
+	jobs []domain.ClaimedJob
+	took time.Duration
+	err  error
+}
+
+// run sends the claims of an errand, at once if there are several and room for them, and shares
+// the room among them. more says that there may be more to claim.
+func (e errand) run(ctx context.Context, s *session, p *pace, room int) (jobs int, more bool, err error) {
+	if room < 2*firstBatch {
+		e.requests = e.requests[:1]
+	}
+	answers := make([]claimed, len(e.requests))
+	var others sync.WaitGroup
+	for i := range e.requests {
+		e.requests[i].Batch = min(room/len(e.requests), p.batch)
+		if i > 0 {
+			others.Go(func() { answers[i] = s.claim(ctx, e.requests[i]) })
+		}
+	}
+	answers[0] = s.claim(ctx, e.requests[0])
+	others.Wait()
+	for i, answer := range answers {
+		jobs += len(answer.jobs)
+		more = more || len(answer.jobs) == e.requests[i].Batch
+		if answer.err != nil {
+			err = answer.err
+		}
+		s.adaptBatch(p, len(answer.jobs), answer.took)
+	}
+	return jobs, e.note(s, answers, more), err
+}
+
+// note remembers what came of the errand, and tells whether there may be more.
+func (e errand) note(s *session, answers []claimed, full bool) (more bool) {
+	if e.patrol != nil {
+		e.patrol.walked(s.Clock.Now(), answers[0].took, len(e.requests[0].Buckets), e.among)
+		return full
+	}
+	e.watch.turnTo(answers[0].jobs, full, s.bucketCount)
+	if e.requests[0].Lanes {
+		return full
+	}
+	for _, answer := range answers {
+		e.watch.raise(answer.jobs, s.bucketCount, s.Clock.Now())
+	}
+	windowed := e.watch.backlog
+	e.watch.backlog = full
+	return full || windowed
+}
