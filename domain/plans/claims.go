@@ -1,6 +1,7 @@
 package plans
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/holdfast-pg/holdfast/domain"
@@ -22,13 +23,13 @@ func ClaimJobs(request domain.ClaimRequest) Statement {
 
 func claimParams(request domain.ClaimRequest, size int) gen.ClaimJobsParams {
 	params := gen.ClaimJobsParams{
-		WorkerID:         orSample(request.WorkerID, sampleWorker),
-		Queue:            orSample(request.Queue, sampleQueue),
+		WorkerID:         cmp.Or(request.WorkerID, sampleWorker),
+		Queue:            cmp.Or(request.Queue, sampleQueue),
 		PartitionBuckets: buckets(everyBucket),
 		DueFor:           request.DueFor,
-		Quota:            orSample(int32(request.Quota), sampleQuota),
-		Batch:            orSample(int32(request.Batch), int32(size)),
-		Lease:            orSample(request.Lease, sampleLease),
+		Quota:            cmp.Or(int32(request.Quota), sampleQuota),
+		Batch:            cmp.Or(int32(request.Batch), int32(size)),
+		Lease:            cmp.Or(request.Lease, sampleLease),
 	}
 	if len(request.Buckets) > 0 {
 		params.PartitionBuckets = make([]int32, len(request.Buckets))
@@ -37,14 +38,6 @@ func claimParams(request domain.ClaimRequest, size int) gen.ClaimJobsParams {
 		}
 	}
 	return params
-}
-
-func orSample[T comparable](value, sample T) T {
-	var zero T
-	if value == zero {
-		return sample
-	}
-	return value
 }
 
 func listLaneBuckets(ctx context.Context, db domain.DBTX, size int) error {

@@ -35,6 +35,9 @@ type Statement struct {
 	// Sorts says which rows of a table that grows it may sort; "" for none.
 	Sorts string
 
+	// MaxCost is the highest cost that the server may expect; 0 stands for 50,000.
+	MaxCost float64
+
 	// Call sends it, with a sample set of the size given, through the generated method.
 	Call func(ctx context.Context, db domain.DBTX, size int) error
 }
@@ -45,6 +48,9 @@ type Way int
 const (
 	// ByIndex is on a queue's connection behind PlanByIndex. It is planned on each call.
 	ByIndex Way = iota
+
+	// ByKey is so behind PlanByKey.
+	ByKey
 
 	// Plain is on a queue's connection with nothing in front. It is planned on each call.
 	Plain
@@ -78,23 +84,23 @@ func Contract() []Statement {
 		},
 		{Name: "MarkHandled", Sent: Cached, Indexes: []string{"handled_pkey"}, Call: markHandled},
 		{Name: "GuardResource", Sent: Cached, Indexes: fences, Call: guardResource},
-		{Name: "RenewLeases", Sent: ByIndex, Set: true, Indexes: inbox, Call: renewLeases},
+		{Name: "RenewLeases", Sent: ByKey, Set: true, Indexes: inbox, Call: renewLeases},
 		{Name: "LockClaim", Sent: Cached, Indexes: inbox, Call: lockClaim},
-		{Name: "CompleteJobs", Sent: ByIndex, Set: true, Indexes: inbox, Call: completeJobs},
-		{Name: "CompleteAndKeepJobs", Sent: ByIndex, Set: true, Indexes: inbox, Call: completeAndKeepJobs},
-		{Name: "CompleteAndDropJobs", Sent: ByIndex, Set: true, Indexes: inbox, Call: completeAndDropJobs},
-		{Name: "RetryJobs", Sent: ByIndex, Set: true, Indexes: inbox, Call: retryJobs},
-		{Name: "FailJobs", Sent: ByIndex, Set: true, Indexes: inbox, Call: failJobs},
-		{Name: "ReleaseJobs", Sent: ByIndex, Set: true, Indexes: inbox, Call: releaseJobs},
+		{Name: "CompleteJobs", Sent: ByKey, Set: true, Indexes: inbox, Call: completeJobs},
+		{Name: "CompleteAndKeepJobs", Sent: ByKey, Set: true, Indexes: inbox, Call: completeAndKeepJobs},
+		{Name: "CompleteAndDropJobs", Sent: ByKey, Set: true, Indexes: inbox, Call: completeAndDropJobs},
+		{Name: "RetryJobs", Sent: ByKey, Set: true, Indexes: inbox, Call: retryJobs},
+		{Name: "FailJobs", Sent: ByKey, Set: true, Indexes: inbox, Call: failJobs},
+		{Name: "ReleaseJobs", Sent: ByKey, Set: true, Indexes: inbox, Call: releaseJobs},
 		{Name: "ListJobStates", Sent: Cached, Set: true, Indexes: archive, Sorts: "the jobs of the set", Call: listJobStates},
 		{Name: "ListHeldClaims", Sent: Plain, Set: true, Indexes: []string{"inbox_processing_idx"}, Call: listHeldClaims},
 		{
 			Name: "ReclaimExpiredLeases", Sent: ByIndex, Set: true, Call: reclaimExpiredLeases,
-			Indexes: []string{"inbox_processing_idx", "inbox_pkey"},
+			Indexes: []string{"inbox_processing_idx", "inbox_pkey"}, Sorts: "claims whose lease has ended",
 		},
 		{
 			Name: "ArchiveCompletedJobs", Sent: ByIndex, Set: true, Call: archiveCompletedJobs,
-			Indexes: []string{"inbox_completed_idx", "inbox_pkey"},
+			Indexes: []string{"inbox_completed_idx", "inbox_pkey"}, Sorts: "jobs whose time in the inbox has passed",
 		},
 		{
 			Name: "DeleteExpiredKeys", Sent: ByIndex, Set: true, Call: deleteExpiredKeys, Sorts: "what has expired",
@@ -103,6 +109,8 @@ func Contract() []Statement {
 		{
 			Name: "DeleteOldMarks", Sent: ByIndex, Set: true, Call: deleteOldMarks, Sorts: "what has expired",
 			Indexes: []string{"handled_expiry_idx", "handled_pkey", "inbox_pkey"}, Walks: []string{"handled_pkey"},
+			// Without statistics a third of all marks is taken for old, and the job of each looked up.
+			MaxCost: 1_000_000,
 		},
 		{Name: "DeleteUnusedFences", Sent: ByIndex, Set: true, Indexes: fences, Walks: fences, Call: deleteUnusedFences},
 		{Name: "OldestPendingJob", Sent: Cached, Indexes: claim, Call: oldestPendingJob},

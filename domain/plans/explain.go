@@ -52,7 +52,7 @@ func Check(ctx context.Context, db Beginner, statement Statement, setSize int) (
 		if err != nil {
 			return found, fmt.Errorf("plan %s: %w", statement.Name, err)
 		}
-		for _, says := range broken(statement, plan) {
+		for _, says := range broken(statement, setSize, plan) {
 			violation := Violation{Statement: statement.Name, Generic: generic, Says: says, Plan: plan.outline()}
 			if statement.Set {
 				violation.SetSize = setSize
@@ -93,10 +93,14 @@ func explain(ctx context.Context, tx pgx.Tx, statement Statement, size int, gene
 
 // prepareSession makes the settings that the product makes, until the transaction ends.
 func prepareSession(ctx context.Context, tx pgx.Tx, statement Statement) error {
-	if statement.Sent != ByIndex {
+	switch statement.Sent {
+	case ByIndex:
+		return queries.PlanByIndex(ctx, tx)
+	case ByKey:
+		return queries.PlanByKey(ctx, tx)
+	default:
 		return nil
 	}
-	return queries.PlanByIndex(ctx, tx)
 }
 
 // explainGeneric plans for arguments that are not known, as the server may do with a prepared

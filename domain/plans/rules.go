@@ -1,6 +1,7 @@
 package plans
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"math"
@@ -9,13 +10,16 @@ import (
 	"strings"
 )
 
-// maxCost is the highest cost a hot statement may be expected to have. At 100,000 the server
-// compiles it (JIT), for half a second.
+// maxCost is the highest cost that the server may expect of a hot statement. At 100,000 it
+// compiles one (JIT), for half a second, unless it is told not to.
 const maxCost = 50_000
 
-// fewPages is the cost of reading a table that is no longer than a look into its index. A plan
-// that does so is no mistake, and ANALYZE throws it away when the table has grown.
-const fewPages = 30
+// To read a table of few pages is no mistake where nothing forbids it: it takes no longer than
+// to look up the members of a set. When the table has grown, ANALYZE throws that plan away.
+const (
+	fewPages = 30
+	lookUp   = 2 // For each member; the server reckons with 4 to 8.
+)
 
 // disabledCost is what servers before 18 add for each node that a setting forbids.
 const disabledCost = 1e10
@@ -41,10 +45,10 @@ type node struct {
 }
 
 // broken returns a clause for each rule that the plan breaks, to follow the statement's name.
-func broken(statement Statement, plan node) []string {
+func broken(statement Statement, size int, plan node) []string {
 	var says []string
-	if cost := plan.cost(); cost > maxCost {
-		says = append(says, fmt.Sprintf("is expected to cost %.0f, more than %d", cost, maxCost))
+	if cost, most := plan.cost(), cmp.Or(statement.MaxCost, maxCost); cost > most {
+		says = append(says, fmt.Sprintf("is expected to cost %.0f, more than %.0f", cost, most))
 	}
 	for each := range plan.all() {
 		switch each.Type {
@@ -60,19 +64,19 @@ func broken(statement Statement, plan node) []string {
 				says = append(says, "sorts rows that it has locked, also those that it will not return")
 			}
 		default:
-			says = append(says, each.brokenScan(statement)...)
+			says = append(says, each.brokenScan(statement, size)...)
 		}
 	}
 	return says
 }
 
 // brokenScan returns what is wrong with the way to a table that grows.
-func (n node) brokenScan(statement Statement) []string {
+func (n node) brokenScan(statement Statement, size int) []string {
 	if !n.scansGrowing() {
 		return nil
 	}
 	ways := n.indexes()
-	if len(ways) == 0 && n.cost() <= fewPages {
+	if len(ways) == 0 && n.cost() <= fewPages+lookUp*float64(size) {
 		return nil
 	}
 	if len(ways) == 0 {
