@@ -14,7 +14,7 @@ PG ?=
 T ?=
 POOLER ?=
 
-.PHONY: help demo bench bench-peers test promises build generate verify lint fmt
+.PHONY: help demo bench bench-peers test promises plans build generate verify lint fmt
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -30,6 +30,9 @@ test: ## run every test on a real Postgres (PG=14…18 picks its version, T= pic
 
 promises: ## run the tests of the promises and of the worker (POOLER=pgbouncer runs them through it)
 	@$(if $(PG),HOLDFAST_TEST_POSTGRES_VERSION=$(PG)) $(if $(POOLER),HOLDFAST_TEST_POOLER=$(POOLER)) $(GO_TEST) -run "$$(tools/promises)" ./integration
+
+plans: ## check the plan of every hot statement, up to a million jobs
+	@HOLDFAST_TEST_PLANS=full $(if $(PG),HOLDFAST_TEST_POSTGRES_VERSION=$(PG)) $(GO_TEST) -run '^TestPlans_' ./integration
 
 build: ## build bin/holdfast
 	@CGO_ENABLED=0 go build -o bin/holdfast ./cmd/holdfast

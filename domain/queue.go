@@ -27,7 +27,7 @@ const connectTimeout = 5 * time.Second
 // It is safe for concurrent use.
 type Queue struct {
 	pool        *pgxpool.Pool // For what must never wait: settlements, renewals, heartbeats.
-	planned     pipeline
+	planned     pipeline      // On pool. Its sets name their rows.
 	work        *pgxpool.Pool // For claims and housekeeping.
 	plannedWork pipeline
 	listen      *pgx.ConnConfig
@@ -94,7 +94,7 @@ func NewQueue(pool *pgxpool.Pool, options ...QueueOption) (*Queue, error) {
 		return nil, err
 	}
 	return &Queue{
-		pool: control, planned: newPlanned(control),
+		pool: control, planned: newKeyed(control),
 		work: work, plannedWork: newPlanned(work),
 		listen: listen, queries: gen.New(),
 	}, nil

@@ -22,6 +22,8 @@ WITH due AS MATERIALIZED (
     JOIN holdfast.queues AS queue ON queue.name = job.queue
     WHERE job.status = 'completed'
         AND job.completed_at < now() - queue.keep_for
+        -- Where the walk ends: otherwise it passes by every completed row that is not due.
+        AND job.completed_at < (SELECT max(now() - shortest.keep_for) FROM holdfast.queues AS shortest)
     ORDER BY
         job.completed_at,
         job.id
@@ -30,9 +32,9 @@ WITH due AS MATERIALIZED (
 ),
 moved AS (
     DELETE FROM holdfast.inbox AS job
-    USING due
-    WHERE job.id = due.id
-        AND job.partition_bucket = due.partition_bucket
+    -- No join, as in ClaimLanes.
+    WHERE job.id = ANY(ARRAY(SELECT due.id FROM due))
+        AND job.partition_bucket = ANY(ARRAY(SELECT due.partition_bucket FROM due))
     RETURNING
         job.id,
         job.seq,
@@ -139,8 +141,7 @@ func (q *Queries) CreateArchiveDays(ctx context.Context, db DBTX, daysAhead int3
 }
 
 const deleteExpiredKeys = `-- name: DeleteExpiredKeys :execrows
-DELETE FROM holdfast.idempotency_keys AS entry
-USING (
+WITH expired AS MATERIALIZED (
     SELECT
         keys.queue,
         keys.key
@@ -151,7 +152,9 @@ USING (
         keys.key
     LIMIT $1::integer
     FOR UPDATE SKIP LOCKED
-) AS expired
+)
+DELETE FROM holdfast.idempotency_keys AS entry
+USING expired
 WHERE entry.queue = expired.queue
     AND entry.key = expired.key
 `
@@ -169,20 +172,30 @@ func (q *Queries) DeleteExpiredKeys(ctx context.Context, db DBTX, batch int32) (
 }
 
 const deleteOldMarks = `-- name: DeleteOldMarks :execrows
-DELETE FROM holdfast.handled AS mark
-USING (
+WITH old AS MATERIALIZED (
     SELECT
         handled.scope,
         handled.key
     FROM holdfast.handled AS handled
+    -- Looked up for each mark, and so a subquery with a limit: NOT EXISTS becomes a join, which
+    -- with the statistics of a drained queue is a walk through the inbox for each mark.
+    LEFT JOIN LATERAL (
+        SELECT job.id
+        FROM holdfast.inbox AS job
+        WHERE job.id = handled.job_id
+        LIMIT 1
+    ) AS job
+        ON true
     WHERE handled.handled_at < now() - $1::interval
-        AND NOT EXISTS (SELECT FROM holdfast.inbox AS job WHERE job.id = handled.job_id)
+        AND job.id IS NULL
     ORDER BY
         handled.scope,
         handled.key
     LIMIT $2::integer
-    FOR UPDATE SKIP LOCKED
-) AS old
+    FOR UPDATE OF handled SKIP LOCKED
+)
+DELETE FROM holdfast.handled AS mark
+USING old
 WHERE mark.scope = old.scope
     AND mark.key = old.key
 `
@@ -205,16 +218,17 @@ func (q *Queries) DeleteOldMarks(ctx context.Context, db DBTX, arg DeleteOldMark
 }
 
 const deleteUnusedFences = `-- name: DeleteUnusedFences :execrows
-DELETE FROM holdfast.fences AS fence
-USING (
+WITH old AS MATERIALIZED (
     SELECT unused.resource
     FROM holdfast.fences AS unused
     WHERE unused.touched_at < now() - $1::interval
     ORDER BY unused.resource
     LIMIT $2::integer
     FOR UPDATE SKIP LOCKED
-) AS old
-WHERE fence.resource = old.resource
+)
+DELETE FROM holdfast.fences AS fence
+    -- No join, as in ClaimLanes.
+WHERE fence.resource = ANY(ARRAY(SELECT old.resource FROM old))
 `
 
 type DeleteUnusedFencesParams struct {

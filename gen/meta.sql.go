@@ -57,12 +57,34 @@ SELECT
 `
 
 // PlanByIndex forbids, until the transaction ends, the plans that only wrong statistics can
-// make attractive. Sent by domain/pipeline.go in front of every statement over a set:
-// without statistics the planner reads the whole table for a hash join.
+// make attractive. Sent by domain/pipeline.go in front of every statement that looks for its
+// rows: without statistics the planner reads the whole table for a hash join.
 func (q *Queries) PlanByIndex(ctx context.Context, db DBTX) error {
 	_, err := db.Exec(ctx, planByIndex)
 	if err != nil {
 		return fmt.Errorf("query PlanByIndex: %w", err)
+	}
+	return nil
+}
+
+const planByKey = `-- name: PlanByKey :exec
+SELECT
+    set_config('enable_indexscan', 'off', true),
+    set_config('enable_seqscan', 'off', true),
+    set_config('enable_hashjoin', 'off', true),
+    set_config('enable_mergejoin', 'off', true),
+    set_config('jit', 'off', true)
+`
+
+// PlanByKey does what PlanByIndex does, for a statement whose set names its rows by their
+// keys, and leaves only one way to them: look up each key. Sent by domain/pipeline.go in front
+// of every settlement and renewal. With statistics of a time when the queue was drained, a
+// walk through the whole index looks as cheap as a look-up, and is made once for each row; a
+// bitmap cannot be made without a condition.
+func (q *Queries) PlanByKey(ctx context.Context, db DBTX) error {
+	_, err := db.Exec(ctx, planByKey)
+	if err != nil {
+		return fmt.Errorf("query PlanByKey: %w", err)
 	}
 	return nil
 }

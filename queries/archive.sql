@@ -11,6 +11,8 @@ WITH due AS MATERIALIZED (
     JOIN holdfast.queues AS queue ON queue.name = job.queue
     WHERE job.status = 'completed'
         AND job.completed_at < now() - queue.keep_for
+        -- Where the walk ends: otherwise it passes by every completed row that is not due.
+        AND job.completed_at < (SELECT max(now() - shortest.keep_for) FROM holdfast.queues AS shortest)
     ORDER BY
         job.completed_at,
         job.id
@@ -19,9 +21,9 @@ WITH due AS MATERIALIZED (
 ),
 moved AS (
     DELETE FROM holdfast.inbox AS job
-    USING due
-    WHERE job.id = due.id
-        AND job.partition_bucket = due.partition_bucket
+    -- No join, as in ClaimLanes.
+    WHERE job.id = ANY(ARRAY(SELECT due.id FROM due))
+        AND job.partition_bucket = ANY(ARRAY(SELECT due.partition_bucket FROM due))
     RETURNING
         job.id,
         job.seq,
@@ -102,8 +104,7 @@ SELECT holdfast.drop_archive_days()::integer AS dropped;
 -- domain/archive.go in batches. Index: idempotency_keys_expiry_idx, then
 -- idempotency_keys_pkey. Locks: the rows it deletes; skips locked ones, such as a key that
 -- an enqueue is just taking again.
-DELETE FROM holdfast.idempotency_keys AS entry
-USING (
+WITH expired AS MATERIALIZED (
     SELECT
         keys.queue,
         keys.key
@@ -114,7 +115,9 @@ USING (
         keys.key
     LIMIT @batch::integer
     FOR UPDATE SKIP LOCKED
-) AS expired
+)
+DELETE FROM holdfast.idempotency_keys AS entry
+USING expired
 WHERE entry.queue = expired.queue
     AND entry.key = expired.key;
 
@@ -123,20 +126,30 @@ WHERE entry.queue = expired.queue
 -- outlive every run of its job, also one after a late redrive. Called by domain/archive.go
 -- in batches. Index: handled_expiry_idx, handled_pkey, inbox_pkey. Locks: the rows it
 -- deletes; skips locked ones.
-DELETE FROM holdfast.handled AS mark
-USING (
+WITH old AS MATERIALIZED (
     SELECT
         handled.scope,
         handled.key
     FROM holdfast.handled AS handled
+    -- Looked up for each mark, and so a subquery with a limit: NOT EXISTS becomes a join, which
+    -- with the statistics of a drained queue is a walk through the inbox for each mark.
+    LEFT JOIN LATERAL (
+        SELECT job.id
+        FROM holdfast.inbox AS job
+        WHERE job.id = handled.job_id
+        LIMIT 1
+    ) AS job
+        ON true
     WHERE handled.handled_at < now() - @age::interval
-        AND NOT EXISTS (SELECT FROM holdfast.inbox AS job WHERE job.id = handled.job_id)
+        AND job.id IS NULL
     ORDER BY
         handled.scope,
         handled.key
     LIMIT @batch::integer
-    FOR UPDATE SKIP LOCKED
-) AS old
+    FOR UPDATE OF handled SKIP LOCKED
+)
+DELETE FROM holdfast.handled AS mark
+USING old
 WHERE mark.scope = old.scope
     AND mark.key = old.key;
 
@@ -144,13 +157,14 @@ WHERE mark.scope = old.scope
 -- DeleteUnusedFences forgets resources that nobody guarded for longer than any handler can
 -- live. Called by domain/archive.go in batches. Index: fences_pkey. Locks: the rows it
 -- deletes; skips locked ones.
-DELETE FROM holdfast.fences AS fence
-USING (
+WITH old AS MATERIALIZED (
     SELECT unused.resource
     FROM holdfast.fences AS unused
     WHERE unused.touched_at < now() - @age::interval
     ORDER BY unused.resource
     LIMIT @batch::integer
     FOR UPDATE SKIP LOCKED
-) AS old
-WHERE fence.resource = old.resource;
+)
+DELETE FROM holdfast.fences AS fence
+    -- No join, as in ClaimLanes.
+WHERE fence.resource = ANY(ARRAY(SELECT old.resource FROM old));

@@ -1,0 +1,191 @@
+package plans
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Beginner is a *pgxpool.Pool, a *pgx.Conn or a pgx.Tx.
+type Beginner interface {
+	Begin(ctx context.Context) (pgx.Tx, error)
+}
+
+// Violation is one way in which a plan breaks the contract.
+type Violation struct {
+	Statement string
+	SetSize   int    // 0 for a statement without a set.
+	Generic   bool   // The plan is the one for all arguments, which a prepared statement may get.
+	Says      string // In words, such as "reads all of inbox".
+	Plan      string // An outline of the plan, a line for each node.
+}
+
+// String returns the violation in one line.
+func (v Violation) String() string {
+	text := v.Statement
+	if v.SetSize > 0 {
+		text += fmt.Sprintf(" for %d", v.SetSize)
+	}
+	if v.Generic {
+		text += ", prepared,"
+	}
+	return text + " " + v.Says
+}
+
+// Check asks the server how it would run the statement for a set of the size, as the product
+// sends it, and tells what about that breaks the contract. Nothing is run: it takes the
+// locks of planning, and rolls back what it begins. It needs the rights of a worker.
+func Check(ctx context.Context, db Beginner, statement Statement, setSize int) ([]Violation, error) {
+	var found []Violation
+	for _, generic := range []bool{false, true} {
+		if generic && statement.Sent != Cached {
+			continue
+		}
+		plan, err := inTransaction(ctx, db, func(tx pgx.Tx) (node, error) {
+			return explain(ctx, tx, statement, setSize, generic)
+		})
+		if err != nil {
+			return found, fmt.Errorf("plan %s: %w", statement.Name, err)
+		}
+		for _, says := range broken(statement, setSize, plan) {
+			violation := Violation{Statement: statement.Name, Generic: generic, Says: says, Plan: plan.outline()}
+			if statement.Set {
+				violation.SetSize = setSize
+			}
+			found = append(found, violation)
+		}
+	}
+	return found, nil
+}
+
+// inTransaction returns what do returns, and leaves nothing behind.
+func inTransaction(ctx context.Context, db Beginner, do func(tx pgx.Tx) (node, error)) (node, error) {
+	tx, err := db.Begin(ctx)
+	if err != nil {
+		return node{}, err
+	}
+	plan, err := do(tx)
+	if rollback := tx.Rollback(ctx); err == nil {
+		err = rollback
+	}
+	return plan, err
+}
+
+func explain(ctx context.Context, tx pgx.Tx, statement Statement, size int, generic bool) (node, error) {
+	if err := prepareSession(ctx, tx, statement); err != nil {
+		return node{}, err
+	}
+	recorded, err := record(ctx, statement, size)
+	if err != nil {
+		return node{}, err
+	}
+	if generic {
+		return explainGeneric(ctx, tx, recorded)
+	}
+	explained, err := run(ctx, tx, "FORMAT JSON", recorded.sql, recorded.args...)
+	return explained.Plan, err
+}
+
+// prepareSession makes the settings that the product makes, until the transaction ends.
+func prepareSession(ctx context.Context, tx pgx.Tx, statement Statement) error {
+	switch statement.Sent {
+	case ByIndex:
+		return queries.PlanByIndex(ctx, tx)
+	case ByKey:
+		return queries.PlanByKey(ctx, tx)
+	default:
+		return nil
+	}
+}
+
+// explainGeneric plans for arguments that are not known, as the server may do with a prepared
+// statement from its sixth run. EXPLAIN (GENERIC_PLAN) needs PostgreSQL 16.
+func explainGeneric(ctx context.Context, tx pgx.Tx, recorded recorder) (node, error) {
+	const prepare, drop = "PREPARE holdfast_plan AS ", "DEALLOCATE holdfast_plan"
+	if _, err := tx.Exec(ctx, "SET LOCAL plan_cache_mode = force_generic_plan"); err != nil {
+		return node{}, err
+	}
+	if _, err := tx.Exec(ctx, prepare+recorded.sql); err != nil {
+		return node{}, err
+	}
+	// A savepoint, because the rollback of the transaction would keep what was prepared.
+	plan, err := inTransaction(ctx, tx, func(tx pgx.Tx) (node, error) {
+		unknown := strings.Join(repeat(len(recorded.args), "NULL"), ", ")
+		explained, err := run(ctx, tx, "FORMAT JSON", "EXECUTE holdfast_plan ("+unknown+")")
+		return explained.Plan, err
+	})
+	_, dropped := tx.Exec(ctx, drop)
+	return plan, errors.Join(err, dropped)
+}
+
+// explained is what EXPLAIN (FORMAT JSON) answers.
+type explained struct {
+	Plan      node
+	Planning  float64 `json:"Planning Time"`  // Milliseconds, as the other.
+	Execution float64 `json:"Execution Time"` // Only with ANALYZE, as the other.
+}
+
+func run(ctx context.Context, tx pgx.Tx, options, sql string, args ...any) (explained, error) {
+	// The server tells the types of the arguments, as it does in the product.
+	arguments := append([]any{pgx.QueryExecModeDescribeExec}, args...)
+	var document []byte
+	if err := tx.QueryRow(ctx, "EXPLAIN ("+options+") "+sql, arguments...).Scan(&document); err != nil {
+		return explained{}, err
+	}
+	var answer []explained
+	if err := json.Unmarshal(document, &answer); err != nil {
+		return explained{}, fmt.Errorf("read the plan: %w", err)
+	}
+	if len(answer) != 1 {
+		return explained{}, fmt.Errorf("read the plan: there are %d", len(answer))
+	}
+	return answer[0], nil
+}
+
+// Measurement is what one run of a statement took on the server.
+type Measurement struct {
+	Planning  time.Duration
+	Execution time.Duration
+	Buffers   int64 // Shared buffers that it touched, cached or not, those of planning apart.
+	Rows      int64 // What it returned.
+}
+
+// Total is the server's time.
+func (m Measurement) Total() time.Duration { return m.Planning + m.Execution }
+
+// Measure runs the statement for a set of the size, as the product sends it, and returns what
+// it took. What it did, and the product's settings, stay until the transaction ends: roll it
+// back. The samples of a settlement or a renewal are no jobs, so those touch nothing; a claim
+// takes the caller's request, see ClaimJobs.
+func Measure(ctx context.Context, tx pgx.Tx, statement Statement, setSize int) (Measurement, error) {
+	measured, err := measure(ctx, tx, statement, setSize)
+	if err != nil {
+		return Measurement{}, fmt.Errorf("measure %s: %w", statement.Name, err)
+	}
+	return Measurement{
+		Planning:  milliseconds(measured.Planning),
+		Execution: milliseconds(measured.Execution),
+		Buffers:   measured.Plan.Hit + measured.Plan.Read,
+		Rows:      int64(measured.Plan.ActualRows),
+	}, nil
+}
+
+func measure(ctx context.Context, tx pgx.Tx, statement Statement, size int) (explained, error) {
+	if err := prepareSession(ctx, tx, statement); err != nil {
+		return explained{}, err
+	}
+	recorded, err := record(ctx, statement, size)
+	if err != nil {
+		return explained{}, err
+	}
+	return run(ctx, tx, "ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON", recorded.sql, recorded.args...)
+}
+
+func milliseconds(f float64) time.Duration {
+	return time.Duration(f * float64(time.Millisecond))
+}
