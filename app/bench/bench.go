@@ -19,7 +19,10 @@ import (
 )
 
 // scenarios are those of the bench, in the order in which all of them run.
-var scenarios = []scenario{drain, steady, slots}
+var scenarios = []scenario{
+	drain, steady, slots,
+	ladder, pinned, renew, ordered,
+}
 
 // Size says how much work a scenario does.
 type Size string

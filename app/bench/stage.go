@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
@@ -163,8 +164,8 @@ func (s *stage) checkArchived(ctx context.Context, jobs int) error {
 	return nil
 }
 
-// openTraced opens a pool whose round trips and commits are counted.
-func openTraced(ctx context.Context, url string, connections int, count *trips) (*pgxpool.Pool, error) {
+// openTraced opens a pool whose round trips a tracer follows.
+func openTraced(ctx context.Context, url string, connections int, tracer pgx.QueryTracer) (*pgxpool.Pool, error) {
 	plain, err := app.Connect(ctx, url, connectPatience, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
@@ -172,6 +173,6 @@ func openTraced(ctx context.Context, url string, connections int, count *trips) 
 	config := plain.Config()
 	plain.Close()
 	config.MaxConns = int32(connections)
-	config.ConnConfig.Tracer = count
+	config.ConnConfig.Tracer = tracer
 	return pgxpool.NewWithConfig(ctx, config)
 }

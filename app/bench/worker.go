@@ -40,15 +40,18 @@ type workerSettings struct {
 	PollOnly    bool              `json:"poll_only"`
 
 	Sleep time.Duration `json:"sleep"` // What a handler does.
+	Hold  bool          `json:"hold"`  // Handlers wait until the crew is told to finish.
 	Wait  waitFrom      `json:"wait"`
 }
 
 // workReport is what a worker process did.
 type workReport struct {
-	Handled    int        `json:"handled"`
-	Wait       *histogram `json:"wait"`
-	Trips      int64      `json:"trips"`
-	PeakMemory uint64     `json:"peak_memory"` // Resident, in bytes; 0 where the system does not tell.
+	Handled    int           `json:"handled"`
+	Wait       *histogram    `json:"wait"`
+	Trips      int64         `json:"trips"`
+	Claims     statementWork `json:"claims"`
+	Renewals   statementWork `json:"renewals"`
+	PeakMemory uint64        `json:"peak_memory"` // Resident, in bytes; 0 where the system does not tell.
 
 	CPU time.Duration `json:"-"` // Of the whole process, which only its parent knows.
 }
@@ -65,16 +68,18 @@ type workerProcess struct {
 	settings workerSettings
 	handled  atomic.Int64
 	wait     *histogram
-	trips    trips
+	traced   *stopwatch
+	finish   chan struct{} // Closed when handlers that hold their jobs may return.
 
 	mutex  sync.Mutex
 	stdout io.Writer
 }
 
 // RunWorker is a worker process: it reads its settings, a line of JSON, says that it is ready,
-// works from the next line until the context or stdin ends, and prints its report.
+// works from the next line until the context or stdin ends, and prints its report. At a third line
+// handlers that hold their jobs return.
 func RunWorker(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
-	p := &workerProcess{wait: newHistogram(), stdout: stdout}
+	p := &workerProcess{wait: newHistogram(), traced: newStopwatch(), finish: make(chan struct{}), stdout: stdout}
 	lines := bufio.NewReader(stdin)
 	line, err := lines.ReadBytes('\n')
 	if err == nil {
@@ -83,7 +88,7 @@ func RunWorker(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("read the worker's settings from stdin: %w", err)
 	}
-	pool, err := openTraced(ctx, p.settings.URL, 2, &p.trips)
+	pool, err := openTraced(ctx, p.settings.URL, 2, p.traced)
 	if err != nil {
 		return err
 	}
@@ -95,7 +100,7 @@ func RunWorker(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	p.say(saysReady)
-	if !awaitStart(ctx, lines, cancel) {
+	if !p.awaitStart(ctx, lines, cancel) {
 		return errors.New("the bench ended before the worker began")
 	}
 	stop := p.tellProgress()
@@ -120,14 +125,17 @@ func (p *workerProcess) config() holdfast.Config {
 	}
 }
 
-// awaitStart waits for the second line of stdin, and afterwards ends the context with stdin:
-// nobody is left to work for.
-func awaitStart(ctx context.Context, lines *bufio.Reader, cancel func()) bool {
+// awaitStart waits for the second line of stdin, and afterwards for the third; it ends the
+// context with stdin, because nobody is left to work for.
+func (p *workerProcess) awaitStart(ctx context.Context, lines *bufio.Reader, cancel func()) bool {
 	started := make(chan struct{})
 	go func() {
 		defer cancel()
 		if _, err := lines.ReadBytes('\n'); err == nil {
 			close(started)
+			if _, err := lines.ReadBytes('\n'); err == nil {
+				close(p.finish)
+			}
 			_, _ = io.Copy(io.Discard, lines)
 		}
 	}()
@@ -148,6 +156,13 @@ func (p *workerProcess) handle(ctx context.Context, job domain.ClaimedJob) error
 		defer timer.Stop()
 		select {
 		case <-timer.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	if p.settings.Hold {
+		select {
+		case <-p.finish:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -195,7 +210,8 @@ func (p *workerProcess) tellProgress() (stop func()) {
 
 func (p *workerProcess) report() error {
 	report, err := json.Marshal(workReport{
-		Handled: int(p.handled.Load()), Wait: p.wait, Trips: p.trips.made.Load(), PeakMemory: peakMemory(),
+		Handled: int(p.handled.Load()), Wait: p.wait, Trips: p.traced.made.Load(), PeakMemory: peakMemory(),
+		Claims: p.traced.work("ClaimJobs"), Renewals: p.traced.work("RenewLeases"),
 	})
 	if err == nil {
 		p.say(string(report))

@@ -165,6 +165,16 @@ func (c *crew) start() error {
 	return nil
 }
 
+// finish tells handlers that hold their jobs to return.
+func (c *crew) finish() error {
+	for _, child := range c.children {
+		if _, err := io.WriteString(child.stdin, "finish\n"); err != nil {
+			return errors.Join(fmt.Errorf("let a worker finish: %w", err), child.failure())
+		}
+	}
+	return nil
+}
+
 // handled is how many jobs the handlers have run, as of a few milliseconds ago.
 func (c *crew) handled() int {
 	handled := 0
@@ -191,7 +201,7 @@ func (c *crew) stop(ctx context.Context) (*workReport, error) {
 			return nil, err
 		}
 	}
-	total := &workReport{Wait: newHistogram()}
+	total := &workReport{Wait: newHistogram(), Claims: newStatementWork(), Renewals: newStatementWork()}
 	for _, child := range c.children {
 		select {
 		case <-child.exited:
@@ -214,4 +224,6 @@ func (r *workReport) add(other *workReport) {
 	r.Trips += other.Trips
 	r.PeakMemory += other.PeakMemory
 	r.Wait.merge(other.Wait)
+	r.Claims.add(other.Claims)
+	r.Renewals.add(other.Renewals)
 }

@@ -75,7 +75,7 @@ func Contract() []Statement {
 		{Name: "ListMembers", Sent: Plain, Call: listMembers},
 		{Name: "ArmWake", Sent: Plain, Call: armWake},
 		{Name: "DisarmWake", Sent: Plain, Call: disarmWake},
-		{Name: "LookAround", Sent: ByIndex, Set: true, Indexes: append(claim, lane...), Call: lookAround},
+		{Name: "LookAround", Sent: Plain, Set: true, Indexes: append(claim, lane...), Call: lookAround},
 		ClaimJobs(domain.ClaimRequest{}),
 		{Name: "ListLaneBuckets", Sent: ByIndex, Set: true, Indexes: lane, Call: listLaneBuckets},
 		{
