@@ -131,12 +131,6 @@ type EnqueueResult struct {
 	Warning string
 }
 
-// NewJob is one job of a set: its payload and how it is enqueued.
-type NewJob struct {
-	Args    Args
-	Options []EnqueueOption
-}
-
 // Enqueue adds a job in the caller's transaction: the job exists if and only if that
 // transaction commits. db is a pgx.Tx, a *pgx.Conn or a *pgxpool.Pool; the latter two commit
 // at once. An idempotency key that another open transaction is taking makes the call wait
@@ -147,11 +141,10 @@ func Enqueue(ctx context.Context, db DBTX, args Args, options ...EnqueueOption) 
 	if err != nil {
 		return EnqueueResult{}, fmt.Errorf("enqueue: %w", err)
 	}
-	queries := gen.New()
-	row, err := queries.EnqueueJob(ctx, db, job)
+	id, duplicate, err := enqueueOne(ctx, db, job)
 	if errors.Is(err, pgx.ErrNoRows) {
-		if _, err = queries.EnsureQueue(ctx, db, job.Queue); err == nil {
-			row, err = queries.EnqueueJob(ctx, db, job)
+		if _, err = gen.New().EnsureQueue(ctx, db, job.Queue); err == nil {
+			id, duplicate, err = enqueueOne(ctx, db, job)
 		}
 	}
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -160,45 +153,30 @@ func Enqueue(ctx context.Context, db DBTX, args Args, options ...EnqueueOption) 
 	if err != nil {
 		return EnqueueResult{}, fmt.Errorf("enqueue %s: %w", job.Kind, explain(err))
 	}
-	results := []EnqueueResult{newEnqueueResult(row.JobID.Bytes, row.Duplicate, job.Payload)}
+	results := []EnqueueResult{newEnqueueResult(id, duplicate, job.Payload)}
 	err = addDuplicateStates(ctx, db, results)
 	return results[0], err
 }
 
-// EnqueueMany adds a set of jobs in one statement, in the caller's transaction, under the
-// rules of Enqueue; the results are in the order of the set. A key that stands twice in the
-// set makes one job. An error that comes without results: none was added. With results: they
-// were, and just the states of duplicates could not be looked up.
-func EnqueueMany(ctx context.Context, db DBTX, jobs ...NewJob) ([]EnqueueResult, error) {
-	var set gen.EnqueueJobsParams
-	for i, job := range jobs {
-		one, err := newJobParams(job.Args, job.Options)
-		if err != nil {
-			return nil, fmt.Errorf("enqueue: job %d of %d: %w", i+1, len(jobs), err)
-		}
-		addToSet(&set, one)
+// enqueueOne adds a job by the statement that it needs: one without an idempotency key is
+// spared the search for it. pgx.ErrNoRows: its queue does not exist.
+func enqueueOne(ctx context.Context, db DBTX, job gen.EnqueueJobParams) (id JobID, duplicate bool, err error) {
+	if job.IdempotencyKey != "" {
+		row, err := gen.New().EnqueueJob(ctx, db, job)
+		return row.JobID.Bytes, row.Duplicate, err
 	}
-	if len(jobs) == 0 {
-		return nil, nil
-	}
-	queries := gen.New()
-	rows, err := queries.EnqueueJobs(ctx, db, set)
-	if err == nil && len(rows) == 0 {
-		if err = ensureQueues(ctx, db, set.Queues); err == nil {
-			rows, err = queries.EnqueueJobs(ctx, db, set)
-		}
-	}
-	if err == nil && len(rows) == 0 {
-		err = errUnseenQueue
-	}
-	if err != nil {
-		return nil, fmt.Errorf("enqueue %d jobs: %w", len(jobs), explain(err))
-	}
-	results := make([]EnqueueResult, len(rows))
-	for i, row := range rows {
-		results[i] = newEnqueueResult(row.JobID.Bytes, row.Duplicate, set.Payloads[i])
-	}
-	return results, addDuplicateStates(ctx, db, results)
+	row, err := gen.New().EnqueuePlainJob(ctx, db, gen.EnqueuePlainJobParams{
+		Queue:        job.Queue,
+		Kind:         job.Kind,
+		PartitionKey: job.PartitionKey,
+		MaxAttempts:  job.MaxAttempts,
+		Delay:        job.Delay,
+		RunAt:        job.RunAt,
+		Ring:         job.Ring,
+		Headers:      job.Headers,
+		Payload:      job.Payload,
+	})
+	return row.JobID.Bytes, false, err
 }
 
 func newJobParams(args Args, options []EnqueueOption) (gen.EnqueueJobParams, error) {
@@ -227,34 +205,6 @@ func newJobParams(args Args, options []EnqueueOption) (gen.EnqueueJobParams, err
 		job.PartitionKey = rand.Text()
 	}
 	return job, nil
-}
-
-func addToSet(set *gen.EnqueueJobsParams, job gen.EnqueueJobParams) {
-	set.Queues = append(set.Queues, job.Queue)
-	set.Kinds = append(set.Kinds, job.Kind)
-	set.PartitionKeys = append(set.PartitionKeys, job.PartitionKey)
-	set.IdempotencyKeys = append(set.IdempotencyKeys, job.IdempotencyKey)
-	set.MaxAttempts = append(set.MaxAttempts, job.MaxAttempts)
-	set.Delays = append(set.Delays, job.Delay)
-	set.RunAt = append(set.RunAt, job.RunAt)
-	set.Rings = append(set.Rings, job.Ring)
-	set.Headers = append(set.Headers, job.Headers)
-	set.Payloads = append(set.Payloads, job.Payload)
-}
-
-// ensureQueues creates the named queues that do not exist, but for the one that always does.
-func ensureQueues(ctx context.Context, db DBTX, names []string) error {
-	seen := map[string]bool{DefaultQueue: true}
-	for _, name := range names {
-		if seen[name] {
-			continue
-		}
-		seen[name] = true
-		if _, err := gen.New().EnsureQueue(ctx, db, name); err != nil {
-			return fmt.Errorf("create queue %q: %w", name, explain(err))
-		}
-	}
-	return nil
 }
 
 func newEnqueueResult(id JobID, duplicate bool, payload json.RawMessage) EnqueueResult {

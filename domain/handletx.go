@@ -90,7 +90,7 @@ func completeInTx(ctx context.Context, tx pgx.Tx, job ClaimedJob, ended bool) er
 	case status == 'E':
 		return errTxFailed
 	}
-	states, err := complete(ctx, newKeyed(tx), job.WorkerID, settlementGroup{
+	states, err := complete(ctx, newPlanned(tx), job.WorkerID, settlementGroup{
 		verdict:   Complete,
 		retention: job.Retention,
 		members:   []groupMember{{Settlement: completionOf(job)}},

@@ -8,6 +8,11 @@ import (
 // UTF-8 bytes, modulo the bucket count. Frozen: the SQL function holdfast.bucket_of computes
 // the same, and rows keep the bucket they were given.
 func BucketOf(partitionKey string, bucketCount int) int {
+	return int(hashOf(partitionKey)) % bucketCount
+}
+
+// hashOf returns the 24 bits that decide about a partition key's bucket.
+func hashOf(partitionKey string) int32 {
 	sum := sha256.Sum256([]byte(partitionKey))
-	return (int(sum[0])<<16 | int(sum[1])<<8 | int(sum[2])) % bucketCount
+	return int32(sum[0])<<16 | int32(sum[1])<<8 | int32(sum[2])
 }

@@ -30,24 +30,14 @@ type statement struct {
 	args []any
 }
 
-// newPlanned returns a DBTX that sends PlanByIndex in front of every statement that looks for
-// its rows. With the planner's statistics wrong, as they are on a fresh table, a set joined to
-// the inbox is otherwise a sequential scan.
+// newPlanned returns a DBTX that sends PlanByIndex in front of every statement over a set.
+// With the planner's statistics wrong, as they are on a fresh table, a set joined to the
+// inbox is otherwise a sequential scan.
 func newPlanned(db batcher) pipeline {
 	return pipeline{db: db, before: []statement{planByIndex}}
 }
 
-// newKeyed returns a DBTX that sends PlanByKey in front of every statement whose set names its
-// rows: settlements and renewals. With the statistics of a drained queue the join to the inbox
-// is otherwise a walk through its index for each member of the set.
-func newKeyed(db batcher) pipeline {
-	return pipeline{db: db, before: []statement{planByKey}}
-}
-
-var (
-	planByIndex = record(func(db DBTX) error { return gen.New().PlanByIndex(context.Background(), db) })
-	planByKey   = record(func(db DBTX) error { return gen.New().PlanByKey(context.Background(), db) })
-)
+var planByIndex = record(func(db DBTX) error { return gen.New().PlanByIndex(context.Background(), db) })
 
 // Exec runs a statement that returns no rows.
 func (p pipeline) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {

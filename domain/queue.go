@@ -20,6 +20,9 @@ const (
 	MinConnections     = 4
 )
 
+// pingAfter is how long a connection is idle before it is asked whether it lives.
+const pingAfter = 30 * time.Second
+
 // connectTimeout is how long a Queue waits for a connection unless the pool's settings say.
 const connectTimeout = 5 * time.Second
 
@@ -27,7 +30,7 @@ const connectTimeout = 5 * time.Second
 // It is safe for concurrent use.
 type Queue struct {
 	pool        *pgxpool.Pool // For what must never wait: settlements, renewals, heartbeats.
-	planned     pipeline      // On pool. Its sets name their rows.
+	planned     pipeline
 	work        *pgxpool.Pool // For claims and housekeeping.
 	plannedWork pipeline
 	listen      *pgx.ConnConfig
@@ -94,7 +97,7 @@ func NewQueue(pool *pgxpool.Pool, options ...QueueOption) (*Queue, error) {
 		return nil, err
 	}
 	return &Queue{
-		pool: control, planned: newKeyed(control),
+		pool: control, planned: newPlanned(control),
 		work: work, plannedWork: newPlanned(work),
 		listen: listen, queries: gen.New(),
 	}, nil
@@ -114,6 +117,12 @@ func ownPool(pool *pgxpool.Pool, connections int) (*pgxpool.Pool, error) {
 	// table was empty stays, and halves the throughput. This mode also suits PgBouncer.
 	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	config.ConnConfig.DescriptionCacheCapacity = 512
+	// By default the pool asks every connection that was idle for a second whether it lives: two
+	// round trips and commits for each poll of an idle worker. One that died is noticed at the
+	// next statement, which the worker sends again.
+	config.ShouldPing = func(_ context.Context, params pgxpool.ShouldPingParams) bool {
+		return params.IdleDuration > pingAfter
+	}
 	own, err := pgxpool.NewWithConfig(context.Background(), config)
 	if err != nil {
 		return nil, fmt.Errorf("open the queue's connections: %w", err)

@@ -32,9 +32,9 @@ WITH due AS MATERIALIZED (
 ),
 moved AS (
     DELETE FROM holdfast.inbox AS job
-    -- No join, as in ClaimLanes.
-    WHERE job.id = ANY(ARRAY(SELECT due.id FROM due))
-        AND job.partition_bucket = ANY(ARRAY(SELECT due.partition_bucket FROM due))
+    USING due
+    WHERE job.id = ANY(ARRAY[due.id])
+        AND job.partition_bucket = due.partition_bucket
     RETURNING
         job.id,
         job.seq,
@@ -155,8 +155,8 @@ WITH expired AS MATERIALIZED (
 )
 DELETE FROM holdfast.idempotency_keys AS entry
 USING expired
-WHERE entry.queue = expired.queue
-    AND entry.key = expired.key
+WHERE entry.queue = ANY(ARRAY[expired.queue])
+    AND entry.key = ANY(ARRAY[expired.key])
 `
 
 // DeleteExpiredKeys frees idempotency keys whose window has passed. Called by
@@ -196,8 +196,8 @@ WITH old AS MATERIALIZED (
 )
 DELETE FROM holdfast.handled AS mark
 USING old
-WHERE mark.scope = old.scope
-    AND mark.key = old.key
+WHERE mark.scope = ANY(ARRAY[old.scope])
+    AND mark.key = ANY(ARRAY[old.key])
 `
 
 type DeleteOldMarksParams struct {
@@ -227,8 +227,8 @@ WITH old AS MATERIALIZED (
     FOR UPDATE SKIP LOCKED
 )
 DELETE FROM holdfast.fences AS fence
-    -- No join, as in ClaimLanes.
-WHERE fence.resource = ANY(ARRAY(SELECT old.resource FROM old))
+USING old
+WHERE fence.resource = ANY(ARRAY[old.resource])
 `
 
 type DeleteUnusedFencesParams struct {

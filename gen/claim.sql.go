@@ -62,7 +62,7 @@ SET
     lease_generation = (SELECT meta.epoch FROM holdfast.meta AS meta WHERE meta.singleton) * 1099511627776 + nextval('holdfast.generation_seq'),
     attempts = job.attempts + 1
 FROM picked
-WHERE job.id = picked.id
+WHERE job.id = ANY(ARRAY[picked.id])
     AND job.partition_bucket = picked.partition_bucket
 RETURNING
     job.id,

@@ -21,7 +21,7 @@ USING (
         unnest($3::bigint[]) AS lease_generation,
         $4::text AS worker_id
 ) AS held
-WHERE job.id = held.id
+WHERE job.id = ANY(ARRAY[held.id])
     AND job.partition_bucket = held.partition_bucket
     AND job.lease_generation = held.lease_generation
     AND job.claimed_by = held.worker_id
@@ -87,7 +87,7 @@ FROM (
         unnest($3::bigint[]) AS lease_generation,
         $4::text AS worker_id
 ) AS held
-WHERE job.id = held.id
+WHERE job.id = ANY(ARRAY[held.id])
     AND job.partition_bucket = held.partition_bucket
     AND job.lease_generation = held.lease_generation
     AND job.claimed_by = held.worker_id
@@ -146,7 +146,7 @@ WITH moved AS (
             unnest($3::bigint[]) AS lease_generation,
             $4::text AS worker_id
     ) AS held
-    WHERE job.id = held.id
+    WHERE job.id = ANY(ARRAY[held.id])
         AND job.partition_bucket = held.partition_bucket
         AND job.lease_generation = held.lease_generation
         AND job.claimed_by = held.worker_id

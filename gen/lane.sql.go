@@ -195,10 +195,9 @@ claimed AS (
         -- Drawn for each row, after its lock, as in ClaimJobs.
         lease_generation = (SELECT meta.epoch FROM holdfast.meta AS meta WHERE meta.singleton) * 1099511627776 + nextval('holdfast.generation_seq'),
         attempts = job.attempts + 1
-    -- No join: with statistics of a time when the queue was drained, a join by key is a walk
-    -- through the whole index, once for each row.
-    WHERE job.id = ANY(ARRAY(SELECT picked.id FROM picked))
-        AND job.partition_bucket = ANY(ARRAY(SELECT picked.partition_bucket FROM picked))
+    FROM picked
+    WHERE job.id = ANY(ARRAY[picked.id])
+        AND job.partition_bucket = picked.partition_bucket
     RETURNING
         job.id,
         job.seq,

@@ -57,8 +57,11 @@ SELECT
 `
 
 // PlanByIndex forbids, until the transaction ends, the plans that only wrong statistics can
-// make attractive. Sent by domain/pipeline.go in front of every statement that looks for its
-// rows: without statistics the planner reads the whole table for a hash join.
+// make attractive. Sent by domain/pipeline.go in front of every statement over a set:
+// without statistics the planner reads the whole table for a hash join. The statement then
+// compares keys as id = ANY(ARRAY[held.id]): a plain equality could be merged by, and for that
+// the planner also offers a walk through the whole index, which looks as cheap as a look-up
+// with the statistics of a drained queue, and is made once for each row.
 func (q *Queries) PlanByIndex(ctx context.Context, db DBTX) error {
 	_, err := db.Exec(ctx, planByIndex)
 	if err != nil {
@@ -67,24 +70,17 @@ func (q *Queries) PlanByIndex(ctx context.Context, db DBTX) error {
 	return nil
 }
 
-const planByKey = `-- name: PlanByKey :exec
-SELECT
-    set_config('enable_indexscan', 'off', true),
-    set_config('enable_seqscan', 'off', true),
-    set_config('enable_hashjoin', 'off', true),
-    set_config('enable_mergejoin', 'off', true),
-    set_config('jit', 'off', true)
+const planForAnyArguments = `-- name: PlanForAnyArguments :exec
+SELECT set_config('plan_cache_mode', 'force_generic_plan', true)
 `
 
-// PlanByKey does what PlanByIndex does, for a statement whose set names its rows by their
-// keys, and leaves only one way to them: look up each key. Sent by domain/pipeline.go in front
-// of every settlement and renewal. With statistics of a time when the queue was drained, a
-// walk through the whole index looks as cheap as a look-up, and is made once for each row; a
-// bitmap cannot be made without a condition.
-func (q *Queries) PlanByKey(ctx context.Context, db DBTX) error {
-	_, err := db.Exec(ctx, planByKey)
+// PlanForAnyArguments makes the server plan prepared statements, until the transaction ends,
+// without a look at their arguments, as it may from their sixth run. Called by
+// domain/plans/explain.go, which looks at such plans.
+func (q *Queries) PlanForAnyArguments(ctx context.Context, db DBTX) error {
+	_, err := db.Exec(ctx, planForAnyArguments)
 	if err != nil {
-		return fmt.Errorf("query PlanByKey: %w", err)
+		return fmt.Errorf("query PlanForAnyArguments: %w", err)
 	}
 	return nil
 }

@@ -45,9 +45,9 @@ SET
     claimed_by = NULL,
     claimed_at = NULL,
     lease_expires_at = NULL
-    -- No join, as in ClaimLanes.
-WHERE job.id = ANY(ARRAY(SELECT expired.id FROM expired))
-    AND job.partition_bucket = ANY(ARRAY(SELECT expired.partition_bucket FROM expired))
+FROM expired
+WHERE job.id = ANY(ARRAY[expired.id])
+    AND job.partition_bucket = expired.partition_bucket
 RETURNING
     job.id,
     job.queue,
@@ -56,7 +56,7 @@ RETURNING
     job.lease_generation,
     job.attempts,
     job.status,
-    (SELECT expired.claimed_by FROM expired WHERE expired.id = job.id)::text AS claimed_by
+    expired.claimed_by::text AS claimed_by
 `
 
 type ReclaimExpiredLeasesParams struct {

@@ -23,7 +23,7 @@ FROM (
         unnest($4::bigint[]) AS lease_generation,
         $5::text AS worker_id
 ) AS held
-WHERE job.id = held.id
+WHERE job.id = ANY(ARRAY[held.id])
     AND job.partition_bucket = held.partition_bucket
     AND job.lease_generation = held.lease_generation
     AND job.claimed_by = held.worker_id

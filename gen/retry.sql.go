@@ -31,7 +31,7 @@ FROM (
         unnest($4::text[]) AS error,
         $5::text AS worker_id
 ) AS held
-WHERE job.id = held.id
+WHERE job.id = ANY(ARRAY[held.id])
     AND job.partition_bucket = held.partition_bucket
     AND job.lease_generation = held.lease_generation
     AND job.claimed_by = held.worker_id
@@ -99,7 +99,7 @@ FROM (
         unnest($4::interval[]) AS delay,
         $5::text AS worker_id
 ) AS held
-WHERE job.id = held.id
+WHERE job.id = ANY(ARRAY[held.id])
     AND job.partition_bucket = held.partition_bucket
     AND job.lease_generation = held.lease_generation
     AND job.claimed_by = held.worker_id
@@ -173,7 +173,7 @@ FROM (
         unnest($5::text[]) AS error,
         $6::text AS worker_id
 ) AS held
-WHERE job.id = held.id
+WHERE job.id = ANY(ARRAY[held.id])
     AND job.partition_bucket = held.partition_bucket
     AND job.lease_generation = held.lease_generation
     AND job.claimed_by = held.worker_id

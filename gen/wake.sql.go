@@ -159,21 +159,36 @@ SELECT
         WHERE NOT head.own
             AND head.available_at <= now() - $2::interval
     ) AS strays,
-    CASE
-        WHEN $3::boolean THEN EXISTS (
-            SELECT FROM holdfast.inbox AS job
-            WHERE job.status = 'pending'
-                AND NOT job.ordered
-                AND job.queue = $4::text
-                AND job.available_at <= now() - $2::interval
-        )
-        ELSE EXISTS (
-            SELECT FROM holdfast.inbox AS job
-            WHERE job.status = 'pending'
-                AND job.ordered
-                AND job.queue = $4::text
-        )
-    END::boolean AS misfits
+    -- In the order of an index, so that the planner does not read the table for it.
+    (
+        CASE
+            WHEN $3::boolean THEN (
+                SELECT true
+                FROM holdfast.inbox AS job
+                WHERE job.status = 'pending'
+                    AND NOT job.ordered
+                    AND job.queue = $4::text
+                    AND job.available_at <= now() - $2::interval
+                ORDER BY
+                    job.partition_bucket,
+                    job.available_at,
+                    job.seq
+                LIMIT 1
+            )
+            ELSE (
+                SELECT true
+                FROM holdfast.inbox AS job
+                WHERE job.status = 'pending'
+                    AND job.ordered
+                    AND job.queue = $4::text
+                ORDER BY
+                    job.partition_bucket,
+                    job.partition_key,
+                    job.seq
+                LIMIT 1
+            )
+        END IS NOT NULL
+    )::boolean AS misfits
 FROM holdfast.queues AS queue
 WHERE queue.name = $4::text
     AND NOT queue.paused

@@ -33,21 +33,27 @@ func TestFunctions_JobIDsHaveTheSameShapeInSQLAndGo(t *testing.T) {
 			rt.Fatal(err)
 		}
 		for source, id := range map[string]domain.JobID{"SQL": fromSQL, "Go": domain.NewJobID(time.Now(), bucket)} {
-			var milliseconds int64
-			for _, b := range id[:6] {
-				milliseconds = milliseconds<<8 | int64(b)
-			}
-			if age := time.Since(time.UnixMilli(milliseconds)); age < -time.Minute || age > time.Minute {
-				rt.Fatalf("%s: id %s was made %s ago", source, id, age)
-			}
-			if id.Bucket() != bucket || id[6]>>4 != 7 || id[8]>>6 != 2 || id[14]>>6 != 0 {
-				rt.Fatalf("%s: id %s for bucket %d carries %d, version %d, variant %d", source, id, bucket, id.Bucket(), id[6]>>4, id[8]>>6)
-			}
+			wantShape(rt, source, id, bucket)
 		}
 	})
 	ids := pgtest.Value[int64](t, database, "SELECT count(DISTINCT holdfast.new_job_id(7)) FROM generate_series(1, 20000)")
 	if ids != 20000 {
 		t.Fatalf("20000 draws made %d ids", ids)
+	}
+}
+
+// wantShape checks that an id was made within a minute and carries the bucket.
+func wantShape(rt *rapid.T, source string, id domain.JobID, bucket int) {
+	rt.Helper()
+	var milliseconds int64
+	for _, b := range id[:6] {
+		milliseconds = milliseconds<<8 | int64(b)
+	}
+	if age := time.Since(time.UnixMilli(milliseconds)); age < -time.Minute || age > time.Minute {
+		rt.Fatalf("%s: id %s was made %s ago", source, id, age)
+	}
+	if id.Bucket() != bucket || id[6]>>4 != 7 || id[8]>>6 != 2 || id[14]>>6 != 0 {
+		rt.Fatalf("%s: id %s for bucket %d carries %d, version %d, variant %d", source, id, bucket, id.Bucket(), id[6]>>4, id[8]>>6)
 	}
 }
 

@@ -10,5 +10,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if url := os.Getenv(victimURL); url != "" {
+		os.Exit(runVictim(url))
+	}
 	os.Exit(pgtest.Main(m, everyQueryRan))
 }

@@ -243,7 +243,11 @@ func makeUpParts(value reflect.Value) error {
 		return makeUp(value.Elem())
 	case reflect.Slice:
 		value.Set(reflect.MakeSlice(value.Type(), 2, 2))
-		return errors.Join(makeUp(value.Index(0)), makeUp(value.Index(1)))
+		err := errors.Join(makeUp(value.Index(0)), makeUp(value.Index(1)))
+		if _, long := value.Index(1).Interface().(int64); long {
+			value.Index(1).SetInt(8) // Two jobs of a set draw two ids.
+		}
+		return err
 	case reflect.Struct:
 		for i := range value.NumField() {
 			if err := makeUp(value.Field(i)); err != nil {

@@ -21,9 +21,9 @@ WITH due AS MATERIALIZED (
 ),
 moved AS (
     DELETE FROM holdfast.inbox AS job
-    -- No join, as in ClaimLanes.
-    WHERE job.id = ANY(ARRAY(SELECT due.id FROM due))
-        AND job.partition_bucket = ANY(ARRAY(SELECT due.partition_bucket FROM due))
+    USING due
+    WHERE job.id = ANY(ARRAY[due.id])
+        AND job.partition_bucket = due.partition_bucket
     RETURNING
         job.id,
         job.seq,
@@ -118,8 +118,8 @@ WITH expired AS MATERIALIZED (
 )
 DELETE FROM holdfast.idempotency_keys AS entry
 USING expired
-WHERE entry.queue = expired.queue
-    AND entry.key = expired.key;
+WHERE entry.queue = ANY(ARRAY[expired.queue])
+    AND entry.key = ANY(ARRAY[expired.key]);
 
 -- name: DeleteOldMarks :execrows
 -- DeleteOldMarks forgets marks of a certain age whose job has left the inbox: a mark must
@@ -150,8 +150,8 @@ WITH old AS MATERIALIZED (
 )
 DELETE FROM holdfast.handled AS mark
 USING old
-WHERE mark.scope = old.scope
-    AND mark.key = old.key;
+WHERE mark.scope = ANY(ARRAY[old.scope])
+    AND mark.key = ANY(ARRAY[old.key]);
 
 -- name: DeleteUnusedFences :execrows
 -- DeleteUnusedFences forgets resources that nobody guarded for longer than any handler can
@@ -166,5 +166,5 @@ WITH old AS MATERIALIZED (
     FOR UPDATE SKIP LOCKED
 )
 DELETE FROM holdfast.fences AS fence
-    -- No join, as in ClaimLanes.
-WHERE fence.resource = ANY(ARRAY(SELECT old.resource FROM old));
+USING old
+WHERE fence.resource = ANY(ARRAY[old.resource]);

@@ -45,7 +45,7 @@ WITH moved AS (
             unnest(@lease_generations::bigint[]) AS lease_generation,
             @worker_id::text AS worker_id
     ) AS held
-    WHERE job.id = held.id
+    WHERE job.id = ANY(ARRAY[held.id])
         AND job.partition_bucket = held.partition_bucket
         AND job.lease_generation = held.lease_generation
         AND job.claimed_by = held.worker_id
@@ -132,7 +132,7 @@ FROM (
         unnest(@lease_generations::bigint[]) AS lease_generation,
         @worker_id::text AS worker_id
 ) AS held
-WHERE job.id = held.id
+WHERE job.id = ANY(ARRAY[held.id])
     AND job.partition_bucket = held.partition_bucket
     AND job.lease_generation = held.lease_generation
     AND job.claimed_by = held.worker_id
@@ -152,7 +152,7 @@ USING (
         unnest(@lease_generations::bigint[]) AS lease_generation,
         @worker_id::text AS worker_id
 ) AS held
-WHERE job.id = held.id
+WHERE job.id = ANY(ARRAY[held.id])
     AND job.partition_bucket = held.partition_bucket
     AND job.lease_generation = held.lease_generation
     AND job.claimed_by = held.worker_id

@@ -13,23 +13,19 @@ WHERE meta.singleton;
 
 -- name: PlanByIndex :exec
 -- PlanByIndex forbids, until the transaction ends, the plans that only wrong statistics can
--- make attractive. Sent by domain/pipeline.go in front of every statement that looks for its
--- rows: without statistics the planner reads the whole table for a hash join.
+-- make attractive. Sent by domain/pipeline.go in front of every statement over a set:
+-- without statistics the planner reads the whole table for a hash join. The statement then
+-- compares keys as id = ANY(ARRAY[held.id]): a plain equality could be merged by, and for that
+-- the planner also offers a walk through the whole index, which looks as cheap as a look-up
+-- with the statistics of a drained queue, and is made once for each row.
 SELECT
     set_config('enable_seqscan', 'off', true),
     set_config('enable_hashjoin', 'off', true),
     set_config('enable_mergejoin', 'off', true),
     set_config('jit', 'off', true);
 
--- name: PlanByKey :exec
--- PlanByKey does what PlanByIndex does, for a statement whose set names its rows by their
--- keys, and leaves only one way to them: look up each key. Sent by domain/pipeline.go in front
--- of every settlement and renewal. With statistics of a time when the queue was drained, a
--- walk through the whole index looks as cheap as a look-up, and is made once for each row; a
--- bitmap cannot be made without a condition.
-SELECT
-    set_config('enable_indexscan', 'off', true),
-    set_config('enable_seqscan', 'off', true),
-    set_config('enable_hashjoin', 'off', true),
-    set_config('enable_mergejoin', 'off', true),
-    set_config('jit', 'off', true);
+-- name: PlanForAnyArguments :exec
+-- PlanForAnyArguments makes the server plan prepared statements, until the transaction ends,
+-- without a look at their arguments, as it may from their sixth run. Called by
+-- domain/plans/explain.go, which looks at such plans.
+SELECT set_config('plan_cache_mode', 'force_generic_plan', true);

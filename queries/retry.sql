@@ -25,7 +25,7 @@ FROM (
         unnest(@errors::text[]) AS error,
         @worker_id::text AS worker_id
 ) AS held
-WHERE job.id = held.id
+WHERE job.id = ANY(ARRAY[held.id])
     AND job.partition_bucket = held.partition_bucket
     AND job.lease_generation = held.lease_generation
     AND job.claimed_by = held.worker_id
@@ -55,7 +55,7 @@ FROM (
         unnest(@errors::text[]) AS error,
         @worker_id::text AS worker_id
 ) AS held
-WHERE job.id = held.id
+WHERE job.id = ANY(ARRAY[held.id])
     AND job.partition_bucket = held.partition_bucket
     AND job.lease_generation = held.lease_generation
     AND job.claimed_by = held.worker_id
@@ -83,7 +83,7 @@ FROM (
         unnest(@delays::interval[]) AS delay,
         @worker_id::text AS worker_id
 ) AS held
-WHERE job.id = held.id
+WHERE job.id = ANY(ARRAY[held.id])
     AND job.partition_bucket = held.partition_bucket
     AND job.lease_generation = held.lease_generation
     AND job.claimed_by = held.worker_id

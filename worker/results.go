@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/holdfast-pg/holdfast/domain"
@@ -105,7 +106,7 @@ func (r *results) take(unsettled []result) []result {
 	defer r.mutex.Unlock()
 	taken := min(len(r.waiting), max(0, settleBatch-len(unsettled)))
 	unsettled = append(unsettled, r.waiting[:taken]...)
-	r.waiting = append(r.waiting[:0], r.waiting[taken:]...)
+	r.waiting = slices.Delete(r.waiting, 0, taken)
 	r.room.Broadcast()
 	return unsettled
 }

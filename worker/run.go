@@ -46,11 +46,9 @@ func (r *run) log() *slog.Logger {
 func (s *session) accept(jobs []domain.ClaimedJob, sent time.Time) {
 	now := s.Clock.Now()
 	accepted := make([]*run, len(jobs))
-	runs := make([]run, len(jobs))
 	for i, job := range jobs {
 		s.waitTimes.add(job.Waited)
-		accepted[i] = &runs[i]
-		runs[i] = run{
+		r := &run{
 			session:  s,
 			job:      job,
 			handler:  s.handlerOf(job.Kind),
@@ -58,10 +56,11 @@ func (s *session) accept(jobs []domain.ClaimedJob, sent time.Time) {
 			renewAt:  s.firstRenewal(now),
 			deadline: sent.Add(s.Lease - s.LeaseMargin),
 		}
-		if runs[i].handler.synchronous {
-			runs[i].recorded = make(chan struct{})
+		if r.handler.synchronous {
+			r.recorded = make(chan struct{})
 		}
-		s.warnOfPayload(&runs[i])
+		s.warnOfPayload(r)
+		accepted[i] = r
 	}
 	s.mutex.Lock()
 	for _, r := range accepted {

@@ -21,6 +21,7 @@ import (
 // scenarios are those of the bench, in the order in which all of them run.
 var scenarios = []scenario{
 	drain, steady, slots,
+	payloads, enqueues, latency, idle,
 	ladder, pinned, renew, ordered,
 }
 

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -37,7 +38,7 @@ func (s *server) checkRoom(ctx context.Context, n needs) error {
 }
 
 func (n needs) connections() int {
-	return n.workers*workerConnections + n.producers + benchConnections
+	return n.workers*cmp.Or(n.each, workerConnections) + n.producers + benchConnections
 }
 
 // disk is about what a trial writes, in bytes: a row twice in the inbox and once in the

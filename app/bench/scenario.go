@@ -28,6 +28,7 @@ type trial struct {
 // needs are what the server must have before the trial starts.
 type needs struct {
 	workers   int // Worker processes at once.
+	each      int // Connections of each; 0: those of a worker with the default settings.
 	producers int // Connections of the bench that enqueue.
 	jobs      int // Enqueued in all, about.
 	payload   int // Bytes of each.

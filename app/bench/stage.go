@@ -164,8 +164,16 @@ func (s *stage) checkArchived(ctx context.Context, jobs int) error {
 	return nil
 }
 
+// tracer follows the round trips of a pool: trips, or a stopwatch around them.
+type tracer interface {
+	pgx.QueryTracer
+
+	// shouldPing sees the pings, which no pgx.QueryTracer does.
+	shouldPing(ctx context.Context, params pgxpool.ShouldPingParams) bool
+}
+
 // openTraced opens a pool whose round trips a tracer follows.
-func openTraced(ctx context.Context, url string, connections int, tracer pgx.QueryTracer) (*pgxpool.Pool, error) {
+func openTraced(ctx context.Context, url string, connections int, tracer tracer) (*pgxpool.Pool, error) {
 	plain, err := app.Connect(ctx, url, connectPatience, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
@@ -174,5 +182,6 @@ func openTraced(ctx context.Context, url string, connections int, tracer pgx.Que
 	plain.Close()
 	config.MaxConns = int32(connections)
 	config.ConnConfig.Tracer = tracer
+	config.ShouldPing = tracer.shouldPing
 	return pgxpool.NewWithConfig(ctx, config)
 }

@@ -56,7 +56,8 @@ type batchRun struct {
 }
 
 // TraceBatchStart starts the clock.
-func (s *stopwatch) TraceBatchStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchStartData) context.Context {
+func (s *stopwatch) TraceBatchStart(ctx context.Context, conn *pgx.Conn, data pgx.TraceBatchStartData) context.Context {
+	ctx = s.trips.TraceBatchStart(ctx, conn, data)
 	run := &batchRun{began: time.Now()}
 	for _, query := range data.Batch.QueuedQueries {
 		if name := statementName(query.SQL); !strings.HasPrefix(name, "PlanBy") {

@@ -40,6 +40,9 @@ func TestStopwatch_TimesTheStatementAndNotWhatPlansIt(t *testing.T) {
 	if claims.Rows != 25 || claims.Times.counts.TotalCount() != 1 || claims.Spent <= 0 {
 		t.Errorf("claims: %d rows in %d batches that took %s", claims.Rows, claims.Times.counts.TotalCount(), claims.Spent)
 	}
+	if sent := watch.sent.Load(); sent != 2 {
+		t.Errorf("%d statements were counted, want both of the batch", sent)
+	}
 	if plans := watch.work("PlanByIndex"); plans.Times.counts.TotalCount() != 0 {
 		t.Error("the plan in front was timed as a statement of its own")
 	}

@@ -26,6 +26,8 @@ type waitFrom string
 const (
 	// waitEnqueue is from the enqueue to the handler, both by the clock of the machine.
 	waitEnqueue waitFrom = "enqueue"
+	// waitEach is the same, told of each job: when its handler began.
+	waitEach waitFrom = "each"
 	// waitDue is from when the job could be claimed to its claim, both by the database's clock.
 	waitDue waitFrom = "due"
 )
@@ -53,15 +55,34 @@ type workReport struct {
 	Renewals   statementWork `json:"renewals"`
 	PeakMemory uint64        `json:"peak_memory"` // Resident, in bytes; 0 where the system does not tell.
 
+	// Began is when handlers began, by the time in the payload of their jobs; both are
+	// nanoseconds since 1970. Only with waitEach.
+	Began map[int64]int64 `json:"began,omitempty"`
+
 	CPU time.Duration `json:"-"` // Of the whole process, which only its parent knows.
 }
+
+// What a worker process is asked on stdin while it works, a line each.
+const (
+	asksCount  = "count\n"
+	asksFinish = "finish\n"
+)
 
 // What a worker process says on stdout, a line each; a number alone is how many jobs its
 // handlers have run, and the last line is its report.
 const (
 	saysReady = "ready"
 	saysError = "error "
+	saysSent  = "sent "
 )
+
+// sent is what a worker process has sent to the server so far.
+type sent struct {
+	Statements   int64 `json:"statements"`
+	Trips        int64 `json:"trips"`
+	Pings        int64 `json:"pings"`
+	Transactions int64 `json:"transactions"` // That have ended.
+}
 
 // workerProcess is the worker, the handler in it, and what both count.
 type workerProcess struct {
@@ -69,17 +90,24 @@ type workerProcess struct {
 	handled  atomic.Int64
 	wait     *histogram
 	traced   *stopwatch
-	finish   chan struct{} // Closed when handlers that hold their jobs may return.
+	finish   chan struct{} // Closed by release, when handlers that hold their jobs may return.
+	release  func()
 
 	mutex  sync.Mutex
 	stdout io.Writer
+	began  map[int64]int64
 }
 
 // RunWorker is a worker process: it reads its settings, a line of JSON, says that it is ready,
-// works from the next line until the context or stdin ends, and prints its report. At a third line
-// handlers that hold their jobs return.
+// works from the next line until the context or stdin ends, and prints its report. Meanwhile a
+// line of asksCount asks what it has sent so far, and one of asksFinish has handlers that hold
+// their jobs return.
 func RunWorker(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
-	p := &workerProcess{wait: newHistogram(), traced: newStopwatch(), finish: make(chan struct{}), stdout: stdout}
+	p := &workerProcess{
+		wait: newHistogram(), traced: newStopwatch(), finish: make(chan struct{}),
+		began: map[int64]int64{}, stdout: stdout,
+	}
+	p.release = sync.OnceFunc(func() { close(p.finish) })
 	lines := bufio.NewReader(stdin)
 	line, err := lines.ReadBytes('\n')
 	if err == nil {
@@ -125,19 +153,17 @@ func (p *workerProcess) config() holdfast.Config {
 	}
 }
 
-// awaitStart waits for the second line of stdin, and afterwards for the third; it ends the
-// context with stdin, because nobody is left to work for.
+// awaitStart waits for the second line of stdin. Afterwards it does what further lines ask, and
+// ends the context with stdin: nobody is left to work for.
 func (p *workerProcess) awaitStart(ctx context.Context, lines *bufio.Reader, cancel func()) bool {
 	started := make(chan struct{})
 	go func() {
 		defer cancel()
-		if _, err := lines.ReadBytes('\n'); err == nil {
-			close(started)
-			if _, err := lines.ReadBytes('\n'); err == nil {
-				close(p.finish)
-			}
-			_, _ = io.Copy(io.Discard, lines)
+		if _, err := lines.ReadString('\n'); err != nil {
+			return
 		}
+		close(started)
+		p.obey(lines)
 	}()
 	select {
 	case <-started:
@@ -145,6 +171,29 @@ func (p *workerProcess) awaitStart(ctx context.Context, lines *bufio.Reader, can
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// obey does what the lines ask until they end.
+func (p *workerProcess) obey(lines *bufio.Reader) {
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			return
+		}
+		switch line {
+		case asksCount:
+			p.saySent()
+		case asksFinish:
+			p.release()
+		}
+	}
+}
+
+func (p *workerProcess) saySent() {
+	text, _ := json.Marshal(sent{ // Numbers: it cannot fail.
+		Statements: p.traced.sent.Load(), Trips: p.traced.made.Load(), Pings: p.traced.pings.Load(), Transactions: p.traced.ended.Load(),
+	})
+	p.say(saysSent + string(text))
 }
 
 func (p *workerProcess) handle(ctx context.Context, job domain.ClaimedJob) error {
@@ -172,17 +221,24 @@ func (p *workerProcess) handle(ctx context.Context, job domain.ClaimedJob) error
 }
 
 func (p *workerProcess) recordWait(job domain.ClaimedJob) error {
+	now := time.Now()
 	if p.settings.Wait == waitDue {
 		p.wait.record(job.Waited)
 	}
-	if p.settings.Wait != waitEnqueue {
+	if p.settings.Wait != waitEnqueue && p.settings.Wait != waitEach {
 		return nil
 	}
-	var sent payload
-	if err := json.Unmarshal(job.Payload, &sent); err != nil {
+	var carried payload
+	if err := json.Unmarshal(job.Payload, &carried); err != nil {
 		return err
 	}
-	p.wait.record(time.Since(time.Unix(0, sent.At)))
+	if p.settings.Wait == waitEnqueue {
+		p.wait.record(now.Sub(time.Unix(0, carried.At)))
+		return nil
+	}
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.began[carried.At] = now.UnixNano()
 	return nil
 }
 
@@ -211,7 +267,7 @@ func (p *workerProcess) tellProgress() (stop func()) {
 func (p *workerProcess) report() error {
 	report, err := json.Marshal(workReport{
 		Handled: int(p.handled.Load()), Wait: p.wait, Trips: p.traced.made.Load(), PeakMemory: peakMemory(),
-		Claims: p.traced.work("ClaimJobs"), Renewals: p.traced.work("RenewLeases"),
+		Claims: p.traced.work("ClaimJobs"), Renewals: p.traced.work("RenewLeases"), Began: p.began,
 	})
 	if err == nil {
 		p.say(string(report))

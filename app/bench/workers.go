@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -38,6 +39,7 @@ type child struct {
 	exited  chan struct{} // Closed when exit and report hold.
 	exit    error
 	handled atomic.Int64
+	sent    chan sent // Its answers to count.
 
 	mutex  sync.Mutex
 	wrong  string // What the worker logged as an error first.
@@ -79,7 +81,7 @@ func startChild(program string, settings workerSettings) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &child{command: exec.CommandContext(context.Background(), program, "bench-worker"), ready: make(chan struct{}), exited: make(chan struct{})}
+	c := &child{command: exec.CommandContext(context.Background(), program, "bench-worker"), ready: make(chan struct{}), exited: make(chan struct{}), sent: make(chan sent, 1)}
 	app.OwnProcessGroup(c.command)
 	c.command.Stderr = &c.stderr
 	stdout, err := c.command.StdoutPipe()
@@ -115,6 +117,8 @@ func (c *child) read(stdout io.Reader) {
 		text = strings.TrimSpace(text)
 		if wrong, is := strings.CutPrefix(text, saysError); is {
 			c.note(wrong)
+		} else if counts, is := strings.CutPrefix(text, saysSent); is {
+			c.readSent(counts)
 		} else if text == saysReady {
 			close(c.ready)
 		} else if handled, err := strconv.ParseInt(text, 10, 64); err == nil {
@@ -123,6 +127,14 @@ func (c *child) read(stdout io.Reader) {
 			c.note("cannot be understood: " + err.Error())
 		}
 	}
+}
+
+func (c *child) readSent(counts string) {
+	var answer sent
+	if err := json.Unmarshal([]byte(counts), &answer); err != nil {
+		c.note("cannot be understood: " + err.Error())
+	}
+	c.sent <- answer
 }
 
 func (c *child) note(wrong string) {
@@ -168,7 +180,7 @@ func (c *crew) start() error {
 // finish tells handlers that hold their jobs to return.
 func (c *crew) finish() error {
 	for _, child := range c.children {
-		if _, err := io.WriteString(child.stdin, "finish\n"); err != nil {
+		if _, err := io.WriteString(child.stdin, asksFinish); err != nil {
 			return errors.Join(fmt.Errorf("let a worker finish: %w", err), child.failure())
 		}
 	}
@@ -182,6 +194,27 @@ func (c *crew) handled() int {
 		handled += int(child.handled.Load())
 	}
 	return handled
+}
+
+// count asks the workers what they have sent so far, and adds it up.
+func (c *crew) count(ctx context.Context) (total sent, err error) {
+	for _, child := range c.children {
+		if _, err := io.WriteString(child.stdin, asksCount); err != nil {
+			return total, errors.Join(fmt.Errorf("ask a worker: %w", err), child.failure())
+		}
+		select {
+		case answer := <-child.sent:
+			total.Statements += answer.Statements
+			total.Trips += answer.Trips
+			total.Pings += answer.Pings
+			total.Transactions += answer.Transactions
+		case <-child.exited:
+			return total, child.failure()
+		case <-ctx.Done():
+			return total, ctx.Err()
+		}
+	}
+	return total, nil
 }
 
 // failure is that of the first worker that failed.
@@ -201,7 +234,7 @@ func (c *crew) stop(ctx context.Context) (*workReport, error) {
 			return nil, err
 		}
 	}
-	total := &workReport{Wait: newHistogram(), Claims: newStatementWork(), Renewals: newStatementWork()}
+	total := &workReport{Wait: newHistogram(), Claims: newStatementWork(), Renewals: newStatementWork(), Began: map[int64]int64{}}
 	for _, child := range c.children {
 		select {
 		case <-child.exited:
@@ -226,4 +259,5 @@ func (r *workReport) add(other *workReport) {
 	r.Wait.merge(other.Wait)
 	r.Claims.add(other.Claims)
 	r.Renewals.add(other.Renewals)
+	maps.Copy(r.Began, other.Began)
 }

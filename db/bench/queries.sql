@@ -106,6 +106,41 @@ WHERE session.datname = @name::text
 -- Checkpoint writes out what is dirty, so that no measurement pays for what came before it.
 CHECKPOINT;
 
+-- name: InsertBare :exec
+-- InsertBare adds a row as an enqueue does, and nothing else: the least that a job in the
+-- inbox costs. Id and bucket are the caller's.
+INSERT INTO holdfast.inbox (
+    id,
+    partition_bucket,
+    queue,
+    kind,
+    partition_key,
+    ordered,
+    max_attempts,
+    available_at,
+    payload
+)
+VALUES (
+    @id::uuid,
+    @partition_bucket::integer,
+    @queue::text,
+    @kind::text,
+    @partition_key::text,
+    false,
+    5,
+    pg_catalog.clock_timestamp(),
+    @payload::jsonb
+);
+
+-- name: CountWorkers :one
+-- CountWorkers counts the workers that live, and those of them that an enqueue wakes.
+SELECT
+    count(*) AS alive,
+    count(bell.worker_id) AS woken
+FROM holdfast.workers AS worker
+LEFT JOIN holdfast.wake AS bell ON bell.worker_id = worker.id
+WHERE worker.status = 'alive';
+
 -- name: FillInbox :execrows
 -- FillInbox adds jobs faster than an enqueue could, equally many of each of the keys, whose
 -- buckets are given beside them: pending and due after a delay, or as a queue in mode keep

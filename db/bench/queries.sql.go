@@ -9,6 +9,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
 )
 
 const checkpoint = `-- name: Checkpoint :exec
@@ -231,6 +233,31 @@ func (q *Queries) CountSessions(ctx context.Context, db DBTX, name string) (int6
 	return sessions, err
 }
 
+const countWorkers = `-- name: CountWorkers :one
+SELECT
+    count(*) AS alive,
+    count(bell.worker_id) AS woken
+FROM holdfast.workers AS worker
+LEFT JOIN holdfast.wake AS bell ON bell.worker_id = worker.id
+WHERE worker.status = 'alive'
+`
+
+type CountWorkersRow struct {
+	Alive int64
+	Woken int64
+}
+
+// CountWorkers counts the workers that live, and those of them that an enqueue wakes.
+func (q *Queries) CountWorkers(ctx context.Context, db DBTX) (CountWorkersRow, error) {
+	row := db.QueryRow(ctx, countWorkers)
+	var i CountWorkersRow
+	err := row.Scan(&i.Alive, &i.Woken)
+	if err != nil {
+		err = fmt.Errorf("query CountWorkers: %w", err)
+	}
+	return i, err
+}
+
 const fillInbox = `-- name: FillInbox :execrows
 WITH place AS MATERIALIZED (
     SELECT
@@ -362,6 +389,57 @@ func (q *Queries) InboxRows(ctx context.Context, db DBTX) (InboxRowsRow, error) 
 		err = fmt.Errorf("query InboxRows: %w", err)
 	}
 	return i, err
+}
+
+const insertBare = `-- name: InsertBare :exec
+INSERT INTO holdfast.inbox (
+    id,
+    partition_bucket,
+    queue,
+    kind,
+    partition_key,
+    ordered,
+    max_attempts,
+    available_at,
+    payload
+)
+VALUES (
+    $1::uuid,
+    $2::integer,
+    $3::text,
+    $4::text,
+    $5::text,
+    false,
+    5,
+    pg_catalog.clock_timestamp(),
+    $6::jsonb
+)
+`
+
+type InsertBareParams struct {
+	ID              pgtype.UUID
+	PartitionBucket int32
+	Queue           string
+	Kind            string
+	PartitionKey    string
+	Payload         []byte
+}
+
+// InsertBare adds a row as an enqueue does, and nothing else: the least that a job in the
+// inbox costs. Id and bucket are the caller's.
+func (q *Queries) InsertBare(ctx context.Context, db DBTX, arg InsertBareParams) error {
+	_, err := db.Exec(ctx, insertBare,
+		arg.ID,
+		arg.PartitionBucket,
+		arg.Queue,
+		arg.Kind,
+		arg.PartitionKey,
+		arg.Payload,
+	)
+	if err != nil {
+		return fmt.Errorf("query InsertBare: %w", err)
+	}
+	return nil
 }
 
 const isInboxEmpty = `-- name: IsInboxEmpty :one

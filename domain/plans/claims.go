@@ -38,7 +38,8 @@ func claimParams(request domain.ClaimRequest, size int) gen.ClaimJobsParams {
 			params.PartitionBuckets[i] = int32(bucket)
 		}
 	}
-	if params.Floors = request.Floors; params.Floors == nil {
+	params.Floors = request.Floors
+	if params.Floors == nil {
 		params.Floors = make([]time.Time, len(params.PartitionBuckets))
 	}
 	return params

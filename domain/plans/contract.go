@@ -49,9 +49,6 @@ const (
 	// ByIndex is on a queue's connection behind PlanByIndex. It is planned on each call.
 	ByIndex Way = iota
 
-	// ByKey is so behind PlanByKey.
-	ByKey
-
 	// Plain is on a queue's connection with nothing in front. It is planned on each call.
 	Plain
 
@@ -70,12 +67,14 @@ func Contract() []Statement {
 	fences := []string{"fences_pkey"}
 	return []Statement{
 		{Name: "EnqueueJob", Sent: Cached, Indexes: keys, Call: enqueueJob},
+		{Name: "EnqueuePlainJob", Sent: Cached, Call: enqueuePlainJob},
+		{Name: "EnqueuePlainJobs", Sent: Cached, Set: true, Call: enqueuePlainJobs},
 		{Name: "EnqueueJobs", Sent: Cached, Set: true, Indexes: keys, Call: enqueueJobs},
 		{Name: "BeatWorker", Sent: Plain, Call: beatWorker},
 		{Name: "ListMembers", Sent: Plain, Call: listMembers},
 		{Name: "ArmWake", Sent: Plain, Call: armWake},
 		{Name: "DisarmWake", Sent: Plain, Call: disarmWake},
-		{Name: "LookAround", Sent: Plain, Set: true, Indexes: append(claim, lane...), Call: lookAround},
+		{Name: "LookAround", Sent: Plain, Set: true, Indexes: []string{"inbox_claim_idx", "inbox_lane_idx", "queues_pkey"}, Call: lookAround},
 		ClaimJobs(domain.ClaimRequest{}),
 		{Name: "ListLaneBuckets", Sent: ByIndex, Set: true, Indexes: lane, Call: listLaneBuckets},
 		{
@@ -84,14 +83,14 @@ func Contract() []Statement {
 		},
 		{Name: "MarkHandled", Sent: Cached, Indexes: []string{"handled_pkey"}, Call: markHandled},
 		{Name: "GuardResource", Sent: Cached, Indexes: fences, Call: guardResource},
-		{Name: "RenewLeases", Sent: ByKey, Set: true, Indexes: inbox, Call: renewLeases},
+		{Name: "RenewLeases", Sent: ByIndex, Set: true, Indexes: inbox, Call: renewLeases},
 		{Name: "LockClaim", Sent: Cached, Indexes: inbox, Call: lockClaim},
-		{Name: "CompleteJobs", Sent: ByKey, Set: true, Indexes: inbox, Call: completeJobs},
-		{Name: "CompleteAndKeepJobs", Sent: ByKey, Set: true, Indexes: inbox, Call: completeAndKeepJobs},
-		{Name: "CompleteAndDropJobs", Sent: ByKey, Set: true, Indexes: inbox, Call: completeAndDropJobs},
-		{Name: "RetryJobs", Sent: ByKey, Set: true, Indexes: inbox, Call: retryJobs},
-		{Name: "FailJobs", Sent: ByKey, Set: true, Indexes: inbox, Call: failJobs},
-		{Name: "ReleaseJobs", Sent: ByKey, Set: true, Indexes: inbox, Call: releaseJobs},
+		{Name: "CompleteJobs", Sent: ByIndex, Set: true, Indexes: inbox, Call: completeJobs},
+		{Name: "CompleteAndKeepJobs", Sent: ByIndex, Set: true, Indexes: inbox, Call: completeAndKeepJobs},
+		{Name: "CompleteAndDropJobs", Sent: ByIndex, Set: true, Indexes: inbox, Call: completeAndDropJobs},
+		{Name: "RetryJobs", Sent: ByIndex, Set: true, Indexes: inbox, Call: retryJobs},
+		{Name: "FailJobs", Sent: ByIndex, Set: true, Indexes: inbox, Call: failJobs},
+		{Name: "ReleaseJobs", Sent: ByIndex, Set: true, Indexes: inbox, Call: releaseJobs},
 		{Name: "ListJobStates", Sent: Cached, Set: true, Indexes: archive, Sorts: "the jobs of the set", Call: listJobStates},
 		{Name: "ListHeldClaims", Sent: Plain, Set: true, Indexes: []string{"inbox_processing_idx"}, Call: listHeldClaims},
 		{

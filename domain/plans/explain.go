@@ -93,24 +93,19 @@ func explain(ctx context.Context, tx pgx.Tx, statement Statement, size int, gene
 
 // prepareSession makes the settings that the product makes, until the transaction ends.
 func prepareSession(ctx context.Context, tx pgx.Tx, statement Statement) error {
-	switch statement.Sent {
-	case ByIndex:
-		return queries.PlanByIndex(ctx, tx)
-	case ByKey:
-		return queries.PlanByKey(ctx, tx)
-	default:
+	if statement.Sent != ByIndex {
 		return nil
 	}
+	return queries.PlanByIndex(ctx, tx)
 }
 
 // explainGeneric plans for arguments that are not known, as the server may do with a prepared
 // statement from its sixth run. EXPLAIN (GENERIC_PLAN) needs PostgreSQL 16.
 func explainGeneric(ctx context.Context, tx pgx.Tx, recorded recorder) (node, error) {
-	const prepare, drop = "PREPARE holdfast_plan AS ", "DEALLOCATE holdfast_plan"
-	if _, err := tx.Exec(ctx, "SET LOCAL plan_cache_mode = force_generic_plan"); err != nil {
+	if err := queries.PlanForAnyArguments(ctx, tx); err != nil {
 		return node{}, err
 	}
-	if _, err := tx.Exec(ctx, prepare+recorded.sql); err != nil {
+	if _, err := tx.Exec(ctx, "PREPARE holdfast_plan AS "+recorded.sql); err != nil {
 		return node{}, err
 	}
 	// A savepoint, because the rollback of the transaction would keep what was prepared.
@@ -119,7 +114,7 @@ func explainGeneric(ctx context.Context, tx pgx.Tx, recorded recorder) (node, er
 		explained, err := run(ctx, tx, "FORMAT JSON", "EXECUTE holdfast_plan ("+unknown+")")
 		return explained.Plan, err
 	})
-	_, dropped := tx.Exec(ctx, drop)
+	_, dropped := tx.Exec(ctx, "DEALLOCATE holdfast_plan")
 	return plan, errors.Join(err, dropped)
 }
 

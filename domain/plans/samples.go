@@ -72,11 +72,21 @@ func enqueueJob(ctx context.Context, db domain.DBTX, _ int) error {
 	return err
 }
 
+func enqueuePlainJob(ctx context.Context, db domain.DBTX, _ int) error {
+	_, err := queries.EnqueuePlainJob(ctx, db, gen.EnqueuePlainJobParams{
+		Queue: sampleQueue, Kind: "plan", PartitionKey: "key", Ring: true,
+		Headers: json.RawMessage("null"), Payload: json.RawMessage("{}"),
+	})
+	return err
+}
+
 func enqueueJobs(ctx context.Context, db domain.DBTX, size int) error {
 	_, err := queries.EnqueueJobs(ctx, db, gen.EnqueueJobsParams{
 		Kinds:           repeat(size, "plan"),
 		Queues:          repeat(size, sampleQueue),
 		PartitionKeys:   names("key ", size),
+		Hashes:          make([]int32, size),
+		Draws:           make([]int64, size),
 		IdempotencyKeys: names("once ", size),
 		MaxAttempts:     make([]int32, size),
 		Delays:          make([]time.Duration, size),
@@ -84,6 +94,18 @@ func enqueueJobs(ctx context.Context, db domain.DBTX, size int) error {
 		Rings:           repeat(size, true),
 		Headers:         repeat(size, json.RawMessage("null")),
 		Payloads:        repeat(size, json.RawMessage("{}")),
+	})
+	return err
+}
+
+func enqueuePlainJobs(ctx context.Context, db domain.DBTX, size int) error {
+	_, err := queries.EnqueuePlainJobs(ctx, db, gen.EnqueuePlainJobsParams{
+		Kinds:         repeat(size, "plan"),
+		Queues:        repeat(size, sampleQueue),
+		PartitionKeys: names("key ", size),
+		Hashes:        make([]int32, size),
+		Draws:         make([]int64, size),
+		Payloads:      repeat(size, json.RawMessage("{}")),
 	})
 	return err
 }
@@ -109,8 +131,9 @@ func disarmWake(ctx context.Context, db domain.DBTX, _ int) error {
 }
 
 func lookAround(ctx context.Context, db domain.DBTX, size int) error {
+	all, own := buckets(everyBucket), min(size, everyBucket)
 	_, err := queries.LookAround(ctx, db, gen.LookAroundParams{
-		Queue: sampleQueue, OwnBuckets: buckets(min(size, everyBucket)), Horizon: 2 * time.Second,
+		Queue: sampleQueue, OwnBuckets: all[:own], OtherBuckets: all[own:], DueFor: 2 * time.Second, Horizon: 2 * time.Second,
 	})
 	return err
 }
