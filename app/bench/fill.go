@@ -12,6 +12,7 @@ import (
 )
 
 const (
+	fillers     = 2      // Connections that fill the inbox: a statement keeps a core busy.
 	fillBatch   = 50_000 // Jobs of one statement.
 	bucketCount = 1024   // Of a new installation.
 )
@@ -30,7 +31,7 @@ func (s *stage) fill(ctx context.Context, with filling) error {
 	payload := s.jobs.batch(1, s.server.started)[0].Args.(holdfast.RawArgs).Payload
 	s.server.progress.begin(s.title+": fill", with.jobs)
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(preloaders)
+	group.SetLimit(fillers)
 	for done := 0; done < with.jobs && groupCtx.Err() == nil; {
 		n := min(fillBatch, with.jobs-done)
 		done += n

@@ -33,7 +33,7 @@ var ladder = scenario{
 			trials = append(trials, trial{
 				name: r.name,
 				// A job is written once: less than the room of one that is worked off.
-				needs: needs{producers: preloaders, jobs: (r.more.jobs + r.ready.jobs) / 2, payload: o.Payload},
+				needs: needs{producers: fillers, jobs: (r.more.jobs + r.ready.jobs) / 2, payload: o.Payload},
 				run: func(ctx context.Context, s *stage) ([]Figure, error) {
 					figures, err := s.climb(ctx, r)
 					if err != nil {
