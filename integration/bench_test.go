@@ -164,6 +164,23 @@ func TestBench_TooFewConnectionsAreASentence(t *testing.T) {
 	wantOutput(t, &d.stderr, "holdfast: slots, 1 × 4: the server has ", " free connections, and 20 are needed: raise max_connections")
 }
 
+func TestBench_CompleteScenarioIsPrintedWhenALaterOneFails(t *testing.T) {
+	t.Parallel()
+	database, server := pgtest.Alone(t)
+	database.Exec(t, "ALTER SYSTEM SET superuser_reserved_connections = 250") // Of 300: enough for one worker, not for sixteen.
+	if err := server.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for format, printed := range map[string]bool{"table": true, "json": false} {
+		d := isolate(t, "bench", "drain", "idle", "--size", "small", "--jobs", "100", "-o", format, "--database-url", database.DirectURL)
+		d.start(t).ends(t, 1)
+		wantOutput(t, &d.stderr, "holdfast: idle, notified: the server has ", " free connections, and ")
+		if got := d.stdout.String(); strings.Contains(got, "drain: one worker") != printed || strings.Contains(got, "jobs") != printed || strings.Contains(got, "idle:") {
+			t.Errorf("as %s:\n%s", format, got)
+		}
+	}
+}
+
 func TestBench_CtrlCLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	database, _ := pgtest.Alone(t)

@@ -19,7 +19,11 @@ import (
 )
 
 // scenarios are those of the bench, in the order in which all of them run.
-var scenarios = []scenario{drain, steady, slots, payloads, enqueues, latency, idle}
+var scenarios = []scenario{
+	drain, steady, slots,
+	payloads, enqueues, latency, idle,
+	ladder, pinned, renew, ordered,
+}
 
 // Size says how much work a scenario does.
 type Size string
@@ -50,8 +54,8 @@ type Options struct {
 	Progress io.Writer // Is shown how far it is, if it is a terminal.
 }
 
-// ErrRestarted says that no number of the run can be trusted.
-var ErrRestarted = errors.New("the server restarted meanwhile, and no number of this run can be trusted")
+// ErrRestarted says that no number of the scenario can be trusted.
+var ErrRestarted = errors.New("the server restarted meanwhile, and no number of this scenario can be trusted")
 
 // Names are the names of the scenarios, each with what it does.
 func Names() (names, about []string) {
@@ -99,8 +103,9 @@ func (o Options) Check() error {
 	return err
 }
 
-// Run runs the scenarios one after the other and prints the report; nothing is printed unless
-// every one of them succeeds. ErrRestarted: the server did.
+// Run runs the scenarios one after the other and prints each one's table as soon as it is
+// complete; JSON is one document, when all of them are. Of a scenario that fails nothing is
+// printed, and it is the last. ErrRestarted: the server did.
 func Run(ctx context.Context, options Options) (err error) {
 	if err := options.Check(); err != nil {
 		return err
@@ -120,17 +125,51 @@ func Run(ctx context.Context, options Options) (err error) {
 	if report.Server, err = server.describe(ctx); err != nil {
 		return err
 	}
-	for _, s := range chosen {
-		for _, t := range s.trials(options) {
-			result, err := server.repeat(ctx, options, s, t)
-			if err != nil {
-				return err
-			}
-			report.Results = append(report.Results, result)
+	if options.JSON {
+		return server.runForJSON(ctx, options, chosen, report)
+	}
+	return server.runForTables(ctx, options, chosen, report)
+}
+
+func (s *server) runForJSON(ctx context.Context, options Options, chosen []scenario, report Report) error {
+	for _, scenario := range chosen {
+		results, err := s.runScenario(ctx, options, scenario)
+		if err != nil {
+			return err
+		}
+		report.Results = append(report.Results, results...)
+	}
+	return report.printJSON(options.Out)
+}
+
+func (s *server) runForTables(ctx context.Context, options Options, chosen []scenario, report Report) error {
+	for i, scenario := range chosen {
+		results, err := s.runScenario(ctx, options, scenario)
+		if err != nil {
+			return err
+		}
+		if i == 0 { // Not earlier: without a number it says nothing.
+			err = report.printHead(options.Out)
+		}
+		if err := errors.Join(err, printScenario(options.Out, scenario, results)); err != nil {
+			return err
 		}
 	}
-	progress.end()
-	return report.print(options.Out, options.JSON)
+	return nil
+}
+
+// runScenario runs the trials of a scenario one after the other.
+func (s *server) runScenario(ctx context.Context, options Options, of scenario) ([]Result, error) {
+	defer s.progress.end()
+	var results []Result
+	for _, t := range of.trials(options) {
+		result, err := s.repeat(ctx, options, of, t)
+		if err != nil {
+			return nil, err
+		}
+		results = append(results, result)
+	}
+	return results, nil
 }
 
 // repeat runs a trial as often as was asked for and returns the medians.
@@ -143,7 +182,7 @@ func (s *server) repeat(ctx context.Context, options Options, of scenario, t tri
 		}
 		runs = append(runs, figures)
 	}
-	return Result{Scenario: of.name, About: of.about, Trial: t.name, Figures: medians(runs)}, nil
+	return Result{Scenario: of.name, Trial: t.name, Figures: medians(runs)}, nil
 }
 
 // try runs a trial once, on a database of its own, and makes sure that the server was there

@@ -18,12 +18,11 @@ import (
 )
 
 const (
-	setEnqueuers  = 2      // Connections that enqueue sets.
-	setSize       = 1000   // Jobs of a set.
-	rowEnqueuers  = 16     // Connections that enqueue one job after the other.
-	rowRounds     = 2      // Turns of each way of it.
-	rowRate       = 20_000 // Rows a second, for the room to make sure of.
-	bucketsByRule = 1024   // Of a database that was just migrated.
+	setEnqueuers = 2      // Connections that enqueue sets.
+	setSize      = 1000   // Jobs of a set.
+	rowEnqueuers = 16     // Connections that enqueue one job after the other.
+	rowRounds    = 2      // Turns of each way of it.
+	rowRate      = 20_000 // Rows a second, for the room to make sure of.
 )
 
 // enqueues asks what it costs to add jobs while nobody works on them: in sets, and one by one
@@ -151,7 +150,7 @@ func (s *stage) insertBare(ctx context.Context, pool *pgxpool.Pool, source *jobS
 	if err != nil {
 		return err
 	}
-	bucket := domain.BucketOf(key, bucketsByRule)
+	bucket := domain.BucketOf(key, bucketCount)
 	return s.queries.InsertBare(ctx, pool, bench.InsertBareParams{
 		ID:              pgtype.UUID{Bytes: domain.NewJobID(time.Now(), bucket), Valid: true},
 		PartitionBucket: int32(bucket), Queue: queueName, Kind: job.Args.Kind(), PartitionKey: key, Payload: body,

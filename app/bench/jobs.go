@@ -29,7 +29,8 @@ type payload struct {
 type jobSource struct {
 	random *rand.Rand
 	fill   int
-	keys   int // How many partition keys the jobs share; 0 gives each one of its own.
+	keys   int                            // How many partition keys the jobs share; 0 gives each one of its own.
+	draw   func(random *rand.Rand) uint64 // Draws the number of a key in place of that.
 }
 
 func newJobSource(seed int64, bytes int) *jobSource {
@@ -52,12 +53,17 @@ func (j *jobSource) batch(n int, now time.Time) []holdfast.NewJob {
 
 // key is as long as one that Enqueue would draw.
 func (j *jobSource) key() string {
+	if j.draw != nil {
+		return keyOf(j.draw(j.random))
+	}
 	number := j.random.Uint64()
 	if j.keys > 0 {
 		number %= uint64(j.keys)
 	}
-	return fmt.Sprintf("%026x", number)
+	return keyOf(number)
 }
+
+func keyOf(number uint64) string { return fmt.Sprintf("%026x", number) }
 
 // letters do not compress, as little as the payloads of real jobs that are not worth it.
 func (j *jobSource) letters(n int) string {

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Report is what a run of the bench prints.
+// Report is what a run of the bench prints, as JSON with all its results.
 type Report struct {
 	Version string   `json:"version"`
 	Go      string   `json:"go"`
@@ -26,7 +26,6 @@ type Report struct {
 // Result is what a trial found: the medians, if it was repeated.
 type Result struct {
 	Scenario string   `json:"scenario"`
-	About    string   `json:"-"`
 	Trial    string   `json:"trial"`
 	Figures  []Figure `json:"figures"`
 }
@@ -52,26 +51,11 @@ func medians(runs [][]Figure) []Figure {
 	return figures
 }
 
-func (r Report) print(w io.Writer, asJSON bool) error {
-	if asJSON {
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "  ")
-		encoder.SetEscapeHTML(false)
-		return encoder.Encode(r)
-	}
-	if err := r.printHead(w); err != nil {
-		return err
-	}
-	for rest := r.Results; len(rest) > 0; {
-		n := slices.IndexFunc(rest, func(each Result) bool { return each.Scenario != rest[0].Scenario })
-		if n < 0 {
-			n = len(rest)
-		}
-		fmt.Fprintf(w, "\n%s: %s\n\n", rest[0].Scenario, rest[0].About)
-		printTable(w, tableOf(rest[:n]))
-		rest = rest[n:]
-	}
-	return nil
+func (r Report) printJSON(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(r)
 }
 
 func (r Report) printHead(w io.Writer) error {
@@ -96,6 +80,15 @@ func (r Report) printHead(w io.Writer) error {
 		fmt.Fprintln(head, "\t*: set by the bench")
 	}
 	return head.Flush()
+}
+
+// printScenario prints the table of a scenario, whole or not at all.
+func printScenario(w io.Writer, of scenario, results []Result) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "\n%s: %s\n\n", of.name, of.about)
+	printTable(&text, tableOf(results))
+	_, err := io.WriteString(w, text.String())
+	return err
 }
 
 // tableOf has a row for each figure and a column for each trial.

@@ -3,6 +3,7 @@ package bench
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -32,21 +33,22 @@ func TestReport_NamesMachineServerAndWhatTheBenchSet(t *testing.T) {
 		Version: "v0.1.0", Go: "go1.26", Size: SizeFull, Seed: 7, Repeat: 3,
 		Machine: Machine{CPU: "a processor", Cores: 2, Memory: 8 << 30, OS: "linux/amd64"},
 		Server:  Server{Version: "PostgreSQL 18.3", Source: "private, from PATH", Settings: []Setting{{"fsync", "on", true}, {"jit", "on", false}}},
-		Results: []Result{{Scenario: "drain", About: "one worker", Trial: "archive"}, {Scenario: "slots", About: "many handlers", Trial: "1 × 4"}},
+		Results: []Result{{Scenario: "drain", Trial: "archive"}, {Scenario: "slots", Trial: "1 × 4"}},
 	}
 	var table, asJSON bytes.Buffer
-	if err := report.print(&table, false); err != nil {
+	about := scenario{name: "slots", about: "many handlers"}
+	if err := errors.Join(report.printHead(&table), printScenario(&table, about, report.Results[1:])); err != nil {
 		t.Fatal(err)
 	}
 	for _, words := range []string{
 		"v0.1.0, go1.26, size full, seed 7, medians of 3", "2 cores, a processor, 8.0 GB, linux/amd64",
-		"PostgreSQL 18.3, private, from PATH", "fsync=on* jit=on\n", "*: set by the bench", "\ndrain: one worker\n", "\nslots: many handlers\n",
+		"PostgreSQL 18.3, private, from PATH", "fsync=on* jit=on\n", "*: set by the bench", "\n\nslots: many handlers\n\n",
 	} {
 		if !strings.Contains(table.String(), words) {
 			t.Errorf("the table does not say %q:\n%s", words, table.String())
 		}
 	}
-	if err := report.print(&asJSON, true); err != nil {
+	if err := report.printJSON(&asJSON); err != nil {
 		t.Fatal(err)
 	}
 	var read Report

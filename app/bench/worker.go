@@ -42,15 +42,18 @@ type workerSettings struct {
 	PollOnly    bool              `json:"poll_only"`
 
 	Sleep time.Duration `json:"sleep"` // What a handler does.
+	Hold  bool          `json:"hold"`  // Handlers wait until the crew is told to finish.
 	Wait  waitFrom      `json:"wait"`
 }
 
 // workReport is what a worker process did.
 type workReport struct {
-	Handled    int        `json:"handled"`
-	Wait       *histogram `json:"wait"`
-	Trips      int64      `json:"trips"`
-	PeakMemory uint64     `json:"peak_memory"` // Resident, in bytes; 0 where the system does not tell.
+	Handled    int           `json:"handled"`
+	Wait       *histogram    `json:"wait"`
+	Trips      int64         `json:"trips"`
+	Claims     statementWork `json:"claims"`
+	Renewals   statementWork `json:"renewals"`
+	PeakMemory uint64        `json:"peak_memory"` // Resident, in bytes; 0 where the system does not tell.
 
 	// Began is when handlers began, by the time in the payload of their jobs; both are
 	// nanoseconds since 1970. Only with waitEach.
@@ -58,6 +61,12 @@ type workReport struct {
 
 	CPU time.Duration `json:"-"` // Of the whole process, which only its parent knows.
 }
+
+// What a worker process is asked on stdin while it works, a line each.
+const (
+	asksCount  = "count\n"
+	asksFinish = "finish\n"
+)
 
 // What a worker process says on stdout, a line each; a number alone is how many jobs its
 // handlers have run, and the last line is its report.
@@ -80,7 +89,9 @@ type workerProcess struct {
 	settings workerSettings
 	handled  atomic.Int64
 	wait     *histogram
-	trips    trips
+	traced   *stopwatch
+	finish   chan struct{} // Closed by release, when handlers that hold their jobs may return.
+	release  func()
 
 	mutex  sync.Mutex
 	stdout io.Writer
@@ -88,10 +99,15 @@ type workerProcess struct {
 }
 
 // RunWorker is a worker process: it reads its settings, a line of JSON, says that it is ready,
-// works from the next line until the context or stdin ends, and prints its report. Whenever it
-// reads a further line it says what it has sent so far.
+// works from the next line until the context or stdin ends, and prints its report. Meanwhile a
+// line of asksCount asks what it has sent so far, and one of asksFinish has handlers that hold
+// their jobs return.
 func RunWorker(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
-	p := &workerProcess{wait: newHistogram(), began: map[int64]int64{}, stdout: stdout}
+	p := &workerProcess{
+		wait: newHistogram(), traced: newStopwatch(), finish: make(chan struct{}),
+		began: map[int64]int64{}, stdout: stdout,
+	}
+	p.release = sync.OnceFunc(func() { close(p.finish) })
 	lines := bufio.NewReader(stdin)
 	line, err := lines.ReadBytes('\n')
 	if err == nil {
@@ -100,7 +116,7 @@ func RunWorker(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("read the worker's settings from stdin: %w", err)
 	}
-	pool, err := openTraced(ctx, p.settings.URL, 2, &p.trips)
+	pool, err := openTraced(ctx, p.settings.URL, 2, p.traced)
 	if err != nil {
 		return err
 	}
@@ -137,22 +153,17 @@ func (p *workerProcess) config() holdfast.Config {
 	}
 }
 
-// awaitStart waits for the second line of stdin. Afterwards it answers further lines, and ends
-// the context with stdin: nobody is left to work for.
+// awaitStart waits for the second line of stdin. Afterwards it does what further lines ask, and
+// ends the context with stdin: nobody is left to work for.
 func (p *workerProcess) awaitStart(ctx context.Context, lines *bufio.Reader, cancel func()) bool {
 	started := make(chan struct{})
 	go func() {
 		defer cancel()
-		if _, err := lines.ReadBytes('\n'); err != nil {
+		if _, err := lines.ReadString('\n'); err != nil {
 			return
 		}
 		close(started)
-		for {
-			if _, err := lines.ReadBytes('\n'); err != nil {
-				return
-			}
-			p.saySent()
-		}
+		p.obey(lines)
 	}()
 	select {
 	case <-started:
@@ -162,9 +173,25 @@ func (p *workerProcess) awaitStart(ctx context.Context, lines *bufio.Reader, can
 	}
 }
 
+// obey does what the lines ask until they end.
+func (p *workerProcess) obey(lines *bufio.Reader) {
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			return
+		}
+		switch line {
+		case asksCount:
+			p.saySent()
+		case asksFinish:
+			p.release()
+		}
+	}
+}
+
 func (p *workerProcess) saySent() {
 	text, _ := json.Marshal(sent{ // Numbers: it cannot fail.
-		Statements: p.trips.sent.Load(), Trips: p.trips.made.Load(), Pings: p.trips.pings.Load(), Transactions: p.trips.ended.Load(),
+		Statements: p.traced.sent.Load(), Trips: p.traced.made.Load(), Pings: p.traced.pings.Load(), Transactions: p.traced.ended.Load(),
 	})
 	p.say(saysSent + string(text))
 }
@@ -178,6 +205,13 @@ func (p *workerProcess) handle(ctx context.Context, job domain.ClaimedJob) error
 		defer timer.Stop()
 		select {
 		case <-timer.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	if p.settings.Hold {
+		select {
+		case <-p.finish:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -232,8 +266,8 @@ func (p *workerProcess) tellProgress() (stop func()) {
 
 func (p *workerProcess) report() error {
 	report, err := json.Marshal(workReport{
-		Handled: int(p.handled.Load()), Wait: p.wait, Trips: p.trips.made.Load(), PeakMemory: peakMemory(),
-		Began: p.began,
+		Handled: int(p.handled.Load()), Wait: p.wait, Trips: p.traced.made.Load(), PeakMemory: peakMemory(),
+		Claims: p.traced.work("ClaimJobs"), Renewals: p.traced.work("RenewLeases"), Began: p.began,
 	})
 	if err == nil {
 		p.say(string(report))

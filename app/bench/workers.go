@@ -177,6 +177,16 @@ func (c *crew) start() error {
 	return nil
 }
 
+// finish tells handlers that hold their jobs to return.
+func (c *crew) finish() error {
+	for _, child := range c.children {
+		if _, err := io.WriteString(child.stdin, asksFinish); err != nil {
+			return errors.Join(fmt.Errorf("let a worker finish: %w", err), child.failure())
+		}
+	}
+	return nil
+}
+
 // handled is how many jobs the handlers have run, as of a few milliseconds ago.
 func (c *crew) handled() int {
 	handled := 0
@@ -189,7 +199,7 @@ func (c *crew) handled() int {
 // count asks the workers what they have sent so far, and adds it up.
 func (c *crew) count(ctx context.Context) (total sent, err error) {
 	for _, child := range c.children {
-		if _, err := io.WriteString(child.stdin, "count\n"); err != nil {
+		if _, err := io.WriteString(child.stdin, asksCount); err != nil {
 			return total, errors.Join(fmt.Errorf("ask a worker: %w", err), child.failure())
 		}
 		select {
@@ -224,7 +234,7 @@ func (c *crew) stop(ctx context.Context) (*workReport, error) {
 			return nil, err
 		}
 	}
-	total := &workReport{Wait: newHistogram(), Began: map[int64]int64{}}
+	total := &workReport{Wait: newHistogram(), Claims: newStatementWork(), Renewals: newStatementWork(), Began: map[int64]int64{}}
 	for _, child := range c.children {
 		select {
 		case <-child.exited:
@@ -247,5 +257,7 @@ func (r *workReport) add(other *workReport) {
 	r.Trips += other.Trips
 	r.PeakMemory += other.PeakMemory
 	r.Wait.merge(other.Wait)
+	r.Claims.add(other.Claims)
+	r.Renewals.add(other.Renewals)
 	maps.Copy(r.Began, other.Began)
 }

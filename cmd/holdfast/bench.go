@@ -21,9 +21,9 @@ func benchCommand() *cli.Command {
 		Usage:     "measure how fast jobs are worked off on this machine, and at what cost",
 		ArgsUsage: "[SCENARIO...]",
 		Description: "Starts a private Postgres with the durability of production, makes a database for each trial, runs\n" +
-			"workers in processes of their own, and counts. Nothing is left behind, and no number is printed\n" +
-			"unless every job was completed exactly once and the server did not restart. Environment variables\n" +
-			"that name a database are ignored.\n\n" +
+			"workers in processes of their own, and counts. Nothing is left behind. A scenario is printed when it\n" +
+			"is complete, and not at all unless every job was completed exactly once and the server did not\n" +
+			"restart. Environment variables that name a database are ignored.\n\n" +
 			"Scenarios; without any, all of them run:" + list.String(),
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: flagDatabaseURL, Usage: "the `URL` of a database whose server is measured in place of a private one; the bench makes databases of its own beside it, and drops them"},

@@ -140,3 +140,90 @@ SELECT
 FROM holdfast.workers AS worker
 LEFT JOIN holdfast.wake AS bell ON bell.worker_id = worker.id
 WHERE worker.status = 'alive';
+
+-- name: FillInbox :execrows
+-- FillInbox adds jobs faster than an enqueue could, equally many of each of the keys, whose
+-- buckets are given beside them: pending and due after a delay, or as a queue in mode keep
+-- leaves them. The queue must exist.
+WITH place AS MATERIALIZED (
+    SELECT
+        generate_subscripts(@keys::text[], 1) AS position,
+        unnest(@keys::text[]) AS key,
+        unnest(@buckets::integer[]) AS bucket
+)
+INSERT INTO holdfast.inbox (
+    id,
+    partition_bucket,
+    queue,
+    kind,
+    partition_key,
+    max_attempts,
+    available_at,
+    payload,
+    status,
+    completed_at,
+    finished_at
+)
+SELECT
+    holdfast.new_job_id(place.bucket),
+    place.bucket,
+    queue.name,
+    @kind::text,
+    place.key,
+    queue.max_attempts,
+    pg_catalog.clock_timestamp() + pg_catalog.make_interval(secs => @delay_seconds::float8),
+    @payload::jsonb,
+    CASE WHEN @completed::boolean THEN 'completed' ELSE 'pending' END::holdfast.inbox_status,
+    CASE WHEN @completed::boolean THEN pg_catalog.clock_timestamp() END,
+    CASE WHEN @completed::boolean THEN pg_catalog.clock_timestamp() END
+FROM pg_catalog.generate_series(1, @jobs::integer) AS job (number)
+JOIN place ON place.position = 1 + job.number % pg_catalog.cardinality(@keys::text[])
+JOIN holdfast.queues AS queue ON queue.name = @queue::text;
+
+-- name: PinSnapshot :one
+-- PinSnapshot gives the transaction a number, besides the snapshot that REPEATABLE READ keeps:
+-- until it ends, nothing that is deleted meanwhile can be cleaned away.
+SELECT pg_catalog.pg_current_xact_id()::text AS number;
+
+-- name: InboxRows :one
+-- InboxRows is what the statistics count in the inbox, a second or so late.
+SELECT
+    stats.n_dead_tup::bigint AS dead,
+    stats.n_tup_upd::bigint AS updates,
+    stats.n_tup_hot_upd::bigint AS hot_updates
+FROM pg_catalog.pg_stat_user_tables AS stats
+WHERE stats.relid = 'holdfast.inbox'::regclass;
+
+-- name: CountClaimed :one
+-- CountClaimed counts the jobs that workers hold.
+SELECT count(*) AS jobs
+FROM holdfast.inbox AS job
+WHERE job.status = 'processing';
+
+-- name: CompletedOffKey :one
+-- CompletedOffKey counts the completed jobs of all keys but one, and tells how many
+-- microseconds after the first completion of all the last of them was completed.
+SELECT
+    count(*) FILTER (WHERE job.partition_key <> @key::text) AS jobs,
+    coalesce(extract(epoch FROM max(job.completed_at) FILTER (WHERE job.partition_key <> @key::text) - min(job.completed_at)) * 1000000, 0)::bigint AS microseconds
+FROM holdfast.inbox_archive AS job;
+
+-- name: CountOutOfOrder :one
+-- CountOutOfOrder counts the jobs that were claimed or completed before one of the same key
+-- that was enqueued earlier.
+SELECT count(*) AS jobs
+FROM (
+    SELECT
+        job.lease_generation,
+        job.completed_at,
+        max(job.lease_generation) OVER earlier AS claimed_before,
+        max(job.completed_at) OVER earlier AS completed_before
+    FROM holdfast.inbox_archive AS job
+    WINDOW earlier AS (
+        PARTITION BY job.partition_key
+        ORDER BY job.seq
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    )
+) AS finished
+WHERE finished.lease_generation < finished.claimed_before
+    OR finished.completed_at < finished.completed_before;

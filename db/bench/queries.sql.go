@@ -26,6 +26,30 @@ func (q *Queries) Checkpoint(ctx context.Context, db DBTX) error {
 	return nil
 }
 
+const completedOffKey = `-- name: CompletedOffKey :one
+SELECT
+    count(*) FILTER (WHERE job.partition_key <> $1::text) AS jobs,
+    coalesce(extract(epoch FROM max(job.completed_at) FILTER (WHERE job.partition_key <> $1::text) - min(job.completed_at)) * 1000000, 0)::bigint AS microseconds
+FROM holdfast.inbox_archive AS job
+`
+
+type CompletedOffKeyRow struct {
+	Jobs         int64
+	Microseconds int64
+}
+
+// CompletedOffKey counts the completed jobs of all keys but one, and tells how many
+// microseconds after the first completion of all the last of them was completed.
+func (q *Queries) CompletedOffKey(ctx context.Context, db DBTX, key string) (CompletedOffKeyRow, error) {
+	row := db.QueryRow(ctx, completedOffKey, key)
+	var i CompletedOffKeyRow
+	err := row.Scan(&i.Jobs, &i.Microseconds)
+	if err != nil {
+		err = fmt.Errorf("query CompletedOffKey: %w", err)
+	}
+	return i, err
+}
+
 const completionsPerSecond = `-- name: CompletionsPerSecond :many
 SELECT
     floor(extract(epoch FROM job.completed_at - $1::timestamptz))::integer AS second,
@@ -88,6 +112,23 @@ func (q *Queries) CountArchived(ctx context.Context, db DBTX) (CountArchivedRow,
 	return i, err
 }
 
+const countClaimed = `-- name: CountClaimed :one
+SELECT count(*) AS jobs
+FROM holdfast.inbox AS job
+WHERE job.status = 'processing'
+`
+
+// CountClaimed counts the jobs that workers hold.
+func (q *Queries) CountClaimed(ctx context.Context, db DBTX) (int64, error) {
+	row := db.QueryRow(ctx, countClaimed)
+	var jobs int64
+	err := row.Scan(&jobs)
+	if err != nil {
+		err = fmt.Errorf("query CountClaimed: %w", err)
+	}
+	return jobs, err
+}
+
 const countCommits = `-- name: CountCommits :one
 SELECT stats.xact_commit::bigint AS commits
 FROM pg_catalog.pg_stat_database AS stats
@@ -143,6 +184,37 @@ func (q *Queries) CountInbox(ctx context.Context, db DBTX) (int64, error) {
 	return jobs, err
 }
 
+const countOutOfOrder = `-- name: CountOutOfOrder :one
+SELECT count(*) AS jobs
+FROM (
+    SELECT
+        job.lease_generation,
+        job.completed_at,
+        max(job.lease_generation) OVER earlier AS claimed_before,
+        max(job.completed_at) OVER earlier AS completed_before
+    FROM holdfast.inbox_archive AS job
+    WINDOW earlier AS (
+        PARTITION BY job.partition_key
+        ORDER BY job.seq
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    )
+) AS finished
+WHERE finished.lease_generation < finished.claimed_before
+    OR finished.completed_at < finished.completed_before
+`
+
+// CountOutOfOrder counts the jobs that were claimed or completed before one of the same key
+// that was enqueued earlier.
+func (q *Queries) CountOutOfOrder(ctx context.Context, db DBTX) (int64, error) {
+	row := db.QueryRow(ctx, countOutOfOrder)
+	var jobs int64
+	err := row.Scan(&jobs)
+	if err != nil {
+		err = fmt.Errorf("query CountOutOfOrder: %w", err)
+	}
+	return jobs, err
+}
+
 const countSessions = `-- name: CountSessions :one
 SELECT count(*) AS sessions
 FROM pg_catalog.pg_stat_activity AS session
@@ -186,6 +258,74 @@ func (q *Queries) CountWorkers(ctx context.Context, db DBTX) (CountWorkersRow, e
 	return i, err
 }
 
+const fillInbox = `-- name: FillInbox :execrows
+WITH place AS MATERIALIZED (
+    SELECT
+        generate_subscripts($6::text[], 1) AS position,
+        unnest($6::text[]) AS key,
+        unnest($8::integer[]) AS bucket
+)
+INSERT INTO holdfast.inbox (
+    id,
+    partition_bucket,
+    queue,
+    kind,
+    partition_key,
+    max_attempts,
+    available_at,
+    payload,
+    status,
+    completed_at,
+    finished_at
+)
+SELECT
+    holdfast.new_job_id(place.bucket),
+    place.bucket,
+    queue.name,
+    $1::text,
+    place.key,
+    queue.max_attempts,
+    pg_catalog.clock_timestamp() + pg_catalog.make_interval(secs => $2::float8),
+    $3::jsonb,
+    CASE WHEN $4::boolean THEN 'completed' ELSE 'pending' END::holdfast.inbox_status,
+    CASE WHEN $4::boolean THEN pg_catalog.clock_timestamp() END,
+    CASE WHEN $4::boolean THEN pg_catalog.clock_timestamp() END
+FROM pg_catalog.generate_series(1, $5::integer) AS job (number)
+JOIN place ON place.position = 1 + job.number % pg_catalog.cardinality($6::text[])
+JOIN holdfast.queues AS queue ON queue.name = $7::text
+`
+
+type FillInboxParams struct {
+	Kind         string
+	DelaySeconds float64
+	Payload      []byte
+	Completed    bool
+	Jobs         int32
+	Keys         []string
+	Queue        string
+	Buckets      []int32
+}
+
+// FillInbox adds jobs faster than an enqueue could, equally many of each of the keys, whose
+// buckets are given beside them: pending and due after a delay, or as a queue in mode keep
+// leaves them. The queue must exist.
+func (q *Queries) FillInbox(ctx context.Context, db DBTX, arg FillInboxParams) (int64, error) {
+	result, err := db.Exec(ctx, fillInbox,
+		arg.Kind,
+		arg.DelaySeconds,
+		arg.Payload,
+		arg.Completed,
+		arg.Jobs,
+		arg.Keys,
+		arg.Queue,
+		arg.Buckets,
+	)
+	if err != nil {
+		return 0, fmt.Errorf("query FillInbox: %w", err)
+	}
+	return result.RowsAffected(), nil
+}
+
 const hasInbox = `-- name: HasInbox :one
 SELECT EXISTS (
     SELECT FROM pg_catalog.pg_class AS class
@@ -223,6 +363,32 @@ func (q *Queries) HasJobs(ctx context.Context, db DBTX) (bool, error) {
 		err = fmt.Errorf("query HasJobs: %w", err)
 	}
 	return found, err
+}
+
+const inboxRows = `-- name: InboxRows :one
+SELECT
+    stats.n_dead_tup::bigint AS dead,
+    stats.n_tup_upd::bigint AS updates,
+    stats.n_tup_hot_upd::bigint AS hot_updates
+FROM pg_catalog.pg_stat_user_tables AS stats
+WHERE stats.relid = 'holdfast.inbox'::regclass
+`
+
+type InboxRowsRow struct {
+	Dead       int64
+	Updates    int64
+	HotUpdates int64
+}
+
+// InboxRows is what the statistics count in the inbox, a second or so late.
+func (q *Queries) InboxRows(ctx context.Context, db DBTX) (InboxRowsRow, error) {
+	row := db.QueryRow(ctx, inboxRows)
+	var i InboxRowsRow
+	err := row.Scan(&i.Dead, &i.Updates, &i.HotUpdates)
+	if err != nil {
+		err = fmt.Errorf("query InboxRows: %w", err)
+	}
+	return i, err
 }
 
 const insertBare = `-- name: InsertBare :exec
@@ -328,6 +494,22 @@ func (q *Queries) ListSettings(ctx context.Context, db DBTX, names []string) ([]
 		return nil, fmt.Errorf("query ListSettings: %w", err)
 	}
 	return items, nil
+}
+
+const pinSnapshot = `-- name: PinSnapshot :one
+SELECT pg_catalog.pg_current_xact_id()::text AS number
+`
+
+// PinSnapshot gives the transaction a number, besides the snapshot that REPEATABLE READ keeps:
+// until it ends, nothing that is deleted meanwhile can be cleaned away.
+func (q *Queries) PinSnapshot(ctx context.Context, db DBTX) (string, error) {
+	row := db.QueryRow(ctx, pinSnapshot)
+	var number string
+	err := row.Scan(&number)
+	if err != nil {
+		err = fmt.Errorf("query PinSnapshot: %w", err)
+	}
+	return number, err
 }
 
 const sampleLatencies = `-- name: SampleLatencies :many
