@@ -112,9 +112,14 @@ func groupSettlements(settlements []Settlement) []settlementGroup {
 		groups[at].members = append(groups[at].members, groupMember{settlement, i})
 	}
 	for _, group := range groups {
-		slices.SortFunc(group.members, func(a, b groupMember) int { return compareClaims(a.Claim, b.Claim) })
+		group.sort()
 	}
 	return groups
+}
+
+// sort puts the members in the order of their keys, in which every statement locks its rows.
+func (g settlementGroup) sort() {
+	slices.SortFunc(g.members, func(a, b groupMember) int { return compareClaims(a.Claim, b.Claim) })
 }
 
 func (g settlementGroup) fences() fenceSet {

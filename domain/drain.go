@@ -39,19 +39,24 @@ func (q *Queue) Leave(ctx context.Context, workerID string) error {
 }
 
 func (q *Queue) releaseHeld(ctx context.Context, workerID string) error {
+	var after int64
 	for {
-		rows, err := q.queries.ListHeldClaims(ctx, q.pool, gen.ListHeldClaimsParams{WorkerID: workerID, MaxRows: housekeepingBatch})
+		rows, err := q.queries.ListHeldClaims(ctx, q.planned, gen.ListHeldClaimsParams{
+			WorkerID: workerID, AfterGeneration: after, MaxRows: housekeepingBatch,
+		})
 		if err != nil {
 			return fmt.Errorf("list the claims still held: %w", explain(err))
 		}
 		if len(rows) == 0 {
 			return nil
 		}
+		after = rows[len(rows)-1].LeaseGeneration
 		group := settlementGroup{verdict: Release}
 		for _, row := range rows {
 			claim := Claim{ID: row.ID.Bytes, Bucket: int(row.PartitionBucket), Generation: row.LeaseGeneration, WorkerID: workerID}
 			group.members = append(group.members, groupMember{Settlement: Settlement{Claim: claim}})
 		}
+		group.sort()
 		if _, err := q.release(ctx, workerID, group); err != nil {
 			return err
 		}

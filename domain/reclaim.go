@@ -25,13 +25,11 @@ type Reclaimed struct {
 // is harmless when two run at once. On an error it returns what it reclaimed before it.
 func (q *Queue) Reclaim(ctx context.Context) ([]Reclaimed, error) {
 	var all []Reclaimed
-	var after Claim
+	var after int64
 	for {
 		rows, err := q.queries.ReclaimExpiredLeases(ctx, q.plannedWork, gen.ReclaimExpiredLeasesParams{
-			AfterClaimedBy:       after.WorkerID,
-			AfterPartitionBucket: int32(after.Bucket),
-			AfterID:              after.ID.uuid(),
-			Batch:                housekeepingBatch,
+			AfterGeneration: after,
+			Batch:           housekeepingBatch,
 		})
 		if err != nil {
 			return all, fmt.Errorf("reclaim ended leases: %w", explain(err))
@@ -39,7 +37,7 @@ func (q *Queue) Reclaim(ctx context.Context) ([]Reclaimed, error) {
 		for _, row := range rows {
 			reclaimed := newReclaimed(row)
 			all = append(all, reclaimed)
-			after = lastOf(after, reclaimed.Claim)
+			after = max(after, reclaimed.Claim.Generation) // An UPDATE returns its rows in any order.
 		}
 		if len(rows) < housekeepingBatch {
 			return all, nil
@@ -60,13 +58,4 @@ func newReclaimed(row gen.ReclaimExpiredLeasesRow) Reclaimed {
 		Attempts: int(row.Attempts),
 		Status:   row.Status,
 	}
-}
-
-// lastOf returns the later of two claims in the order in which the statement walks: an
-// UPDATE returns its rows in any order.
-func lastOf(a, b Claim) Claim {
-	if b.WorkerID > a.WorkerID || b.WorkerID == a.WorkerID && compareClaims(b, a) > 0 {
-		return b
-	}
-	return a
 }

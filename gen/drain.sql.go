@@ -15,12 +15,12 @@ import (
 const countHeldJobs = `-- name: CountHeldJobs :one
 SELECT count(*)
 FROM holdfast.inbox AS job
-WHERE job.status = 'processing'
+WHERE job.claimed_at IS NOT NULL
     AND job.claimed_by = $1::text
 `
 
-// CountHeldJobs counts the claims that a worker holds: zero after a drain.
-// Index: inbox_processing_idx.
+// CountHeldJobs counts the claims that a worker holds: zero after a drain. It reads all of
+// inbox_processing_idx, whose size is that of the work in flight.
 func (q *Queries) CountHeldJobs(ctx context.Context, db DBTX, workerID string) (int64, error) {
 	row := db.QueryRow(ctx, countHeldJobs, workerID)
 	var count int64
@@ -75,17 +75,17 @@ SELECT
     job.partition_bucket,
     job.lease_generation
 FROM holdfast.inbox AS job
-WHERE job.status = 'processing'
+WHERE job.claimed_at IS NOT NULL
     AND job.claimed_by = $1::text
-ORDER BY
-    job.partition_bucket,
-    job.id
-LIMIT $2::integer
+    AND job.lease_generation > $2::bigint
+ORDER BY job.lease_generation
+LIMIT $3::integer
 `
 
 type ListHeldClaimsParams struct {
-	WorkerID string
-	MaxRows  int32
+	WorkerID        string
+	AfterGeneration int64
+	MaxRows         int32
 }
 
 type ListHeldClaimsRow struct {
@@ -94,11 +94,12 @@ type ListHeldClaimsRow struct {
 	LeaseGeneration int64
 }
 
-// ListHeldClaims lists claims that a worker holds, in key order. Called by domain/drain.go
-// at the end of a drain, to give back those that the worker itself does not know of because
-// the reply to its claim was lost. Index: inbox_processing_idx.
+// ListHeldClaims lists claims that a worker holds, oldest first, from the one after
+// @after_generation on. Called by domain/drain.go at the end of a drain, to give back those
+// that the worker itself does not know of because the reply to its claim was lost. It walks
+// the work in flight, whoever holds it. Index: inbox_processing_idx.
 func (q *Queries) ListHeldClaims(ctx context.Context, db DBTX, arg ListHeldClaimsParams) ([]ListHeldClaimsRow, error) {
-	rows, err := db.Query(ctx, listHeldClaims, arg.WorkerID, arg.MaxRows)
+	rows, err := db.Query(ctx, listHeldClaims, arg.WorkerID, arg.AfterGeneration, arg.MaxRows)
 	if err != nil {
 		return nil, fmt.Errorf("query ListHeldClaims: %w", err)
 	}

@@ -230,7 +230,7 @@ WITH wanted AS MATERIALIZED (
                 )
                 OR EXISTS (
                     SELECT FROM holdfast.inbox AS job
-                    WHERE job.status = 'processing'
+                    WHERE job.claimed_at IS NOT NULL
                         AND job.queue = $8::text
                 )
                 OR EXISTS (

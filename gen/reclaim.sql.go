@@ -19,14 +19,11 @@ WITH expired AS MATERIALIZED (
         job.partition_bucket,
         job.claimed_by
     FROM holdfast.inbox AS job
-    WHERE job.status = 'processing'
-        AND (job.claimed_by, job.partition_bucket, job.id) > ($1::text, $2::integer, $3::uuid)
+    WHERE job.claimed_at IS NOT NULL
+        AND job.lease_generation > $1::bigint
         AND job.lease_expires_at < now()
-    ORDER BY
-        job.claimed_by,
-        job.partition_bucket,
-        job.id
-    LIMIT $4::integer
+    ORDER BY job.lease_generation
+    LIMIT $2::integer
     FOR UPDATE SKIP LOCKED
 )
 UPDATE holdfast.inbox AS job
@@ -60,10 +57,8 @@ RETURNING
 `
 
 type ReclaimExpiredLeasesParams struct {
-	AfterClaimedBy       string
-	AfterPartitionBucket int32
-	AfterID              pgtype.UUID
-	Batch                int32
+	AfterGeneration int64
+	Batch           int32
 }
 
 type ReclaimExpiredLeasesRow struct {
@@ -80,17 +75,13 @@ type ReclaimExpiredLeasesRow struct {
 // ReclaimExpiredLeases takes back claims whose lease has ended by the database's clock: a
 // job with attempts left waits for its backoff, one without is dead-lettered. Called by
 // domain/reclaim.go in batches, each starting after the last row of the one before; fewer
-// rows than the batch: the walk is at its end. Walks the index by key, because ordering by
-// lease_expires_at would sort everything in flight for each batch. Harmless when two run.
+// rows than the batch: the walk is at its end. Walks the claims in the order in which they
+// began, because ordering by lease_expires_at would sort everything in flight for each batch.
+// Harmless when two run.
 // Index: inbox_processing_idx, then inbox_pkey. Locks: the rows it returns; skips locked
 // ones, such as a job that is just being settled or renewed.
 func (q *Queries) ReclaimExpiredLeases(ctx context.Context, db DBTX, arg ReclaimExpiredLeasesParams) ([]ReclaimExpiredLeasesRow, error) {
-	rows, err := db.Query(ctx, reclaimExpiredLeases,
-		arg.AfterClaimedBy,
-		arg.AfterPartitionBucket,
-		arg.AfterID,
-		arg.Batch,
-	)
+	rows, err := db.Query(ctx, reclaimExpiredLeases, arg.AfterGeneration, arg.Batch)
 	if err != nil {
 		return nil, fmt.Errorf("query ReclaimExpiredLeases: %w", err)
 	}

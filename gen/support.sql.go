@@ -142,7 +142,7 @@ SELECT
     job.max_attempts,
     job.last_error
 FROM holdfast.inbox AS job
-WHERE job.status = 'processing'
+WHERE job.claimed_at IS NOT NULL
     AND job.lease_expires_at < now()
 ORDER BY
     job.lease_expires_at,

@@ -26,13 +26,13 @@ var planted = []struct {
 	says      string
 }{
 	{
-		"a completion that names the state",
-		bySet("DELETE FROM holdfast.inbox AS job USING " + heldSet + " AND job.claimed_by = held.worker_id AND job.status = 'processing' RETURNING job.id"),
+		"a completion that names what is in flight",
+		bySet("DELETE FROM holdfast.inbox AS job USING " + heldSet + " AND job.claimed_by = held.worker_id AND job.claimed_at IS NOT NULL RETURNING job.id"),
 		"by inbox_processing_idx, which is not for it",
 	},
 	{
 		"a renewal whose worker is a condition on the table",
-		bySet("UPDATE holdfast.inbox AS job SET lease_expires_at = now() FROM " + heldSet + " AND job.claimed_by = $4::text AND job.status = 'processing' RETURNING job.id"),
+		bySet("UPDATE holdfast.inbox AS job SET lease_expires_at = now() FROM " + heldSet + " AND job.claimed_by = $4::text AND job.claimed_at IS NOT NULL RETURNING job.id"),
 		"by inbox_processing_idx, which is not for it",
 	},
 	{

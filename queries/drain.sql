@@ -19,25 +19,25 @@ WHERE worker.id = @id::text
     AND worker.status <> 'dead';
 
 -- name: CountHeldJobs :one
--- CountHeldJobs counts the claims that a worker holds: zero after a drain.
--- Index: inbox_processing_idx.
+-- CountHeldJobs counts the claims that a worker holds: zero after a drain. It reads all of
+-- inbox_processing_idx, whose size is that of the work in flight.
 SELECT count(*)
 FROM holdfast.inbox AS job
-WHERE job.status = 'processing'
+WHERE job.claimed_at IS NOT NULL
     AND job.claimed_by = @worker_id::text;
 
 -- name: ListHeldClaims :many
--- ListHeldClaims lists claims that a worker holds, in key order. Called by domain/drain.go
--- at the end of a drain, to give back those that the worker itself does not know of because
--- the reply to its claim was lost. Index: inbox_processing_idx.
+-- ListHeldClaims lists claims that a worker holds, oldest first, from the one after
+-- @after_generation on. Called by domain/drain.go at the end of a drain, to give back those
+-- that the worker itself does not know of because the reply to its claim was lost. It walks
+-- the work in flight, whoever holds it. Index: inbox_processing_idx.
 SELECT
     job.id,
     job.partition_bucket,
     job.lease_generation
 FROM holdfast.inbox AS job
-WHERE job.status = 'processing'
+WHERE job.claimed_at IS NOT NULL
     AND job.claimed_by = @worker_id::text
-ORDER BY
-    job.partition_bucket,
-    job.id
+    AND job.lease_generation > @after_generation::bigint
+ORDER BY job.lease_generation
 LIMIT @max_rows::integer;

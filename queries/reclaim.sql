@@ -2,8 +2,9 @@
 -- ReclaimExpiredLeases takes back claims whose lease has ended by the database's clock: a
 -- job with attempts left waits for its backoff, one without is dead-lettered. Called by
 -- domain/reclaim.go in batches, each starting after the last row of the one before; fewer
--- rows than the batch: the walk is at its end. Walks the index by key, because ordering by
--- lease_expires_at would sort everything in flight for each batch. Harmless when two run.
+-- rows than the batch: the walk is at its end. Walks the claims in the order in which they
+-- began, because ordering by lease_expires_at would sort everything in flight for each batch.
+-- Harmless when two run.
 -- Index: inbox_processing_idx, then inbox_pkey. Locks: the rows it returns; skips locked
 -- ones, such as a job that is just being settled or renewed.
 WITH expired AS MATERIALIZED (
@@ -12,13 +13,10 @@ WITH expired AS MATERIALIZED (
         job.partition_bucket,
         job.claimed_by
     FROM holdfast.inbox AS job
-    WHERE job.status = 'processing'
-        AND (job.claimed_by, job.partition_bucket, job.id) > (@after_claimed_by::text, @after_partition_bucket::integer, @after_id::uuid)
+    WHERE job.claimed_at IS NOT NULL
+        AND job.lease_generation > @after_generation::bigint
         AND job.lease_expires_at < now()
-    ORDER BY
-        job.claimed_by,
-        job.partition_bucket,
-        job.id
+    ORDER BY job.lease_generation
     LIMIT @batch::integer
     FOR UPDATE SKIP LOCKED
 )

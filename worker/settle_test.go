@@ -156,7 +156,7 @@ func TestSettle_ResultsThatWaitHoldClaimsBack(t *testing.T) {
 		if ran < limit || ran > batch+limit+4 {
 			t.Errorf("%d handlers ran, want about %d", ran, limit)
 		}
-		if held := w.count(domain.StatusProcessing); held > ran+2*batch {
+		if held := w.count(domain.StatusProcessing); held > ran+4*batch {
 			t.Errorf("%d jobs are held though their results cannot be recorded", held)
 		}
 		close(answered)

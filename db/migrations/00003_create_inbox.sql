@@ -96,9 +96,9 @@ CREATE UNIQUE INDEX inbox_lane_processing_idx
 COMMENT ON INDEX holdfast.inbox_lane_processing_idx IS 'At most one claim a lane: turns a mistake in the claim of an ordered queue into an error.';
 
 CREATE INDEX inbox_processing_idx
-    ON holdfast.inbox (claimed_by, partition_bucket, id)
-    WHERE status = 'processing';
-COMMENT ON INDEX holdfast.inbox_processing_idx IS 'What each worker holds: walked by ReclaimExpiredLeases, counted by CountHeldJobs.';
+    ON holdfast.inbox (lease_generation)
+    WHERE claimed_at IS NOT NULL;
+COMMENT ON INDEX holdfast.inbox_processing_idx IS 'The work in flight, oldest claim first, for ReclaimExpiredLeases and ListHeldClaims. By generation, which only grows, so that an entry is added at the end. Processing jobs are those with claimed_at; a statement that names the state does not get to this index.';
 
 CREATE INDEX inbox_completed_idx
     ON holdfast.inbox (completed_at, id)

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-pg/holdfast/domain"
 )
 
-// Reclaim takes back every claim whose lease has ended, in the order of worker and key. Jobs
+// Reclaim takes back every claim whose lease has ended, oldest claim first. Jobs
 // with attempts left wait for their backoff, the others are dead-lettered. A lease that ends
 // at this very moment is left alone, though it cannot be renewed any more.
 func (q *Queue) Reclaim(ctx context.Context) ([]domain.Reclaimed, error) {
@@ -35,7 +35,7 @@ func (q *Queue) Reclaim(ctx context.Context) ([]domain.Reclaimed, error) {
 	return all, nil
 }
 
-// expired returns the jobs whose lease has ended, by worker and key.
+// expired returns the jobs whose lease has ended, oldest claim first.
 func (q *Queue) expired() []*domain.JobRecord {
 	now := q.now()
 	var jobs []*domain.JobRecord
@@ -45,7 +45,7 @@ func (q *Queue) expired() []*domain.JobRecord {
 		}
 	}
 	slices.SortFunc(jobs, func(a, b *domain.JobRecord) int {
-		return cmp.Or(cmp.Compare(*a.ClaimedBy, *b.ClaimedBy), compareClaims(claimOf(a), claimOf(b)))
+		return cmp.Compare(a.Generation, b.Generation)
 	})
 	return jobs
 }

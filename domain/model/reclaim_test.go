@@ -71,7 +71,7 @@ func TestReclaim_KeepsWhatAnEarlierAttemptSaid(t *testing.T) {
 	equal(t, *w.find(id).LastError, "the lease of worker w1 ended at the last attempt; the error before: no answer")
 }
 
-func TestReclaim_ByWorkerAndKey(t *testing.T) {
+func TestReclaim_OldestClaimFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for _, workerID := range []string{"w2", "w1", "w2"} {
@@ -83,5 +83,5 @@ func TestReclaim_ByWorkerAndKey(t *testing.T) {
 	for _, reclaimed := range w.reclaim() {
 		order = append(order, reclaimed.Claim.WorkerID)
 	}
-	equal(t, order, []string{"w1", "w2", "w2"})
+	equal(t, order, []string{"w2", "w1", "w2"})
 }

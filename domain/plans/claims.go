@@ -76,6 +76,6 @@ func listHeldClaims(ctx context.Context, db domain.DBTX, size int) error {
 }
 
 func reclaimExpiredLeases(ctx context.Context, db domain.DBTX, size int) error {
-	_, err := queries.ReclaimExpiredLeases(ctx, db, gen.ReclaimExpiredLeasesParams{AfterID: sampleID(0), Batch: int32(size)})
+	_, err := queries.ReclaimExpiredLeases(ctx, db, gen.ReclaimExpiredLeasesParams{Batch: int32(size)})
 	return err
 }

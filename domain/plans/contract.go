@@ -92,7 +92,10 @@ func Contract() []Statement {
 		{Name: "FailJobs", Sent: ByIndex, Set: true, Indexes: inbox, Call: failJobs},
 		{Name: "ReleaseJobs", Sent: ByIndex, Set: true, Indexes: inbox, Call: releaseJobs},
 		{Name: "ListJobStates", Sent: Cached, Set: true, Indexes: archive, Sorts: "the jobs of the set", Call: listJobStates},
-		{Name: "ListHeldClaims", Sent: Plain, Set: true, Indexes: []string{"inbox_processing_idx"}, Call: listHeldClaims},
+		{
+			Name: "ListHeldClaims", Sent: ByIndex, Set: true, Call: listHeldClaims,
+			Indexes: []string{"inbox_processing_idx"}, Sorts: "the claims of one worker",
+		},
 		{
 			Name: "ReclaimExpiredLeases", Sent: ByIndex, Set: true, Call: reclaimExpiredLeases,
 			Indexes: []string{"inbox_processing_idx", "inbox_pkey"}, Sorts: "claims whose lease has ended",

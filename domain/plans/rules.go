@@ -18,7 +18,7 @@ const maxCost = 50_000
 // to look up the members of a set. When the table has grown, ANALYZE throws that plan away.
 const (
 	fewPages = 30
-	lookUp   = 2 // For each member; the server reckons with 4 to 8.
+	lookUp   = 5 // For each member; the server reckons with 4 to 8.
 )
 
 // disabledCost is what servers before 18 add for each node that a setting forbids.
