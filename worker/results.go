@@ -3,6 +3,7 @@ package worker
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/holdfast-pg/holdfast/domain"
 )
@@ -10,6 +11,9 @@ import (
 const (
 	// settleBatch bounds how many results one flush records.
 	settleBatch = 500
+
+	// smallFlush is how many results a flush records at least if another one follows at once.
+	smallFlush = 100
 
 	// unsettledLimit bounds how many results wait for their flush: one batch gathers while
 	// another is under way.
@@ -20,6 +24,7 @@ const (
 // many are unanswered: that keeps the loop from claiming more than it can record.
 type results struct {
 	arrived chan struct{} // Holds a token when results wait.
+	hurried chan struct{} // Holds a token when a flush should not wait.
 	closed  chan struct{}
 
 	mutex    sync.Mutex
@@ -36,7 +41,7 @@ type result struct {
 }
 
 func newResults() *results {
-	r := &results{arrived: make(chan struct{}, 1), closed: make(chan struct{})}
+	r := &results{arrived: make(chan struct{}, 1), hurried: make(chan struct{}, 1), closed: make(chan struct{})}
 	r.room = sync.NewCond(&r.mutex)
 	return r
 }
@@ -64,16 +69,31 @@ func (r *results) enter(finished result) bool {
 	}
 	r.waiting = append(r.waiting, finished)
 	if len(r.waiting) == 1 {
-		r.announce()
+		signal(r.arrived)
+	}
+	if finished.run.recorded != nil || len(r.waiting) >= settleBatch {
+		signal(r.hurried)
 	}
 	return true
 }
 
-// announce wakes the loop that settles. The caller holds the mutex.
-func (r *results) announce() {
+// signal puts a token into a channel that holds one.
+func signal(channel chan struct{}) {
 	select {
-	case r.arrived <- struct{}{}:
+	case channel <- struct{}{}:
 	default:
+	}
+}
+
+// rest waits for the time, but not while a handler waits for the answer or a batch is full, nor
+// once no result comes any more.
+func (r *results) rest(clock Clock, d time.Duration) {
+	fired, stop := clock.NewTimer(d)
+	defer stop()
+	select {
+	case <-fired:
+	case <-r.hurried:
+	case <-r.closed:
 	}
 }
 

@@ -18,10 +18,15 @@ func (s *session) settleLoop(ctx context.Context) {
 		if len(unsettled) == 0 {
 			return
 		}
+		began, recorded := s.Clock.Now(), len(unsettled)
 		var err error
 		unsettled, err = s.flush(ctx, unsettled)
 		if err == nil {
 			failures = 0
+			if recorded < smallFlush {
+				// Few results at a time: what comes meanwhile is one flush in place of many.
+				s.results.rest(s.Clock, min(s.Clock.Now().Sub(began), longestRest))
+			}
 			continue
 		}
 		s.log.Error("cannot record results, trying again", "jobs", len(unsettled), "error", err)

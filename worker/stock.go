@@ -59,10 +59,7 @@ func (k *stock) done() {
 		return
 	}
 	k.wanted = false
-	select {
-	case k.roomy <- struct{}{}:
-	default:
-	}
+	signal(k.roomy)
 }
 
 // room tells how many jobs to claim when so many may wait beyond the free slots: none before

@@ -39,10 +39,7 @@ func newBell() *bell {
 }
 
 func (b *bell) ring() {
-	select {
-	case b.rung <- struct{}{}:
-	default:
-	}
+	signal(b.rung)
 }
 
 // mode says how the worker learns of jobs, for people.
