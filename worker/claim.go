@@ -30,6 +30,7 @@ type pace struct {
 	armed     bool          // Producers ring for this worker.
 	batch     int           // The most jobs that the next claim takes.
 	lookAgain time.Time     // Not before then, because looking was slow.
+	woken     bool          // A ring has ended the last pause.
 }
 
 // claimLoop claims jobs for free slots until the context ends. It is the only one that adds
@@ -42,6 +43,7 @@ func (s *session) claimLoop(ctx context.Context) {
 	for turn := 0; s.awaitRoom(ctx, p); turn++ {
 		began := s.Clock.Now()
 		claimed, full, err := s.claimTurn(ctx, p, turn)
+		p.woken = false
 		goesOn := true
 		switch {
 		case err != nil:
@@ -91,7 +93,7 @@ func (s *session) awaitRoom(ctx context.Context, p *pace) bool {
 // there is room. full says that there may be more.
 func (s *session) claimTurn(ctx context.Context, p *pace, turn int) (claimed int, full bool, err error) {
 	for i := range s.Queues {
-		for _, errand := range s.errands(s.Queues[(turn+i)%len(s.Queues)]) {
+		for _, errand := range s.errands(s.Queues[(turn+i)%len(s.Queues)], p.woken) {
 			room := s.stock.room(s.ahead())
 			if room == 0 || ctx.Err() != nil {
 				return claimed, true, nil

@@ -17,12 +17,14 @@ type errand struct {
 	watch    *watch
 	patrol   *patrol // nil for what is the worker's own.
 	among    int     // How many buckets the patrol walks around.
+	rung     bool    // Just the buckets that have rung.
 	requests []domain.ClaimRequest
 }
 
 // errands lists what to claim from a queue at this turn: now and then what has been left
-// lying, a few buckets at a time, and always what is the worker's own.
-func (s *session) errands(queue string) (errands []errand) {
+// lying, a few buckets at a time, and always what is the worker's own, or of that, when a ring
+// has woken it, what has rung.
+func (s *session) errands(queue string, woken bool) (errands []errand) {
 	share, watch, now := s.members.of(queue), s.watches[queue], s.Clock.Now()
 	send := func(patrol *patrol, buckets []int, lanes bool, dueFor time.Duration) {
 		if len(buckets) == 0 || !patrol.isDue(now) {
@@ -37,7 +39,11 @@ func (s *session) errands(queue string) (errands []errand) {
 	}
 	send(&watch.strays, share.others, share.ordered, strayAfter)
 	send(&watch.misfits, s.allBuckets, !share.ordered, strayAfter)
-	if len(share.buckets) > 0 {
+	switch rung := s.bell.take(queue); {
+	case woken && len(rung) > 0:
+		// A claim of all of its buckets takes three times as long; the next turn makes it.
+		errands = append(errands, errand{watch: watch, rung: true, requests: []domain.ClaimRequest{ownRequest(queue, share, watch, rung)}})
+	case len(share.buckets) > 0:
 		errands = append(errands, errand{watch: watch, requests: ownRequests(queue, share, watch)})
 	}
 	return errands
@@ -47,18 +53,21 @@ func (s *session) errands(queue string) (errands []errand) {
 // windows of them at once, half a turn apart, so that two sessions of the server share the work.
 func ownRequests(queue string, share share, watch *watch) []domain.ClaimRequest {
 	buckets := rotated(share.buckets, watch.at)
+	half := len(buckets) / 2
+	if share.ordered || !watch.backlog || half < claimWindow {
+		return []domain.ClaimRequest{ownRequest(queue, share, watch, buckets)}
+	}
+	return []domain.ClaimRequest{
+		ownRequest(queue, share, watch, buckets[:claimWindow]),
+		ownRequest(queue, share, watch, buckets[half:half+claimWindow]),
+	}
+}
+
+func ownRequest(queue string, share share, watch *watch, buckets []int) domain.ClaimRequest {
 	if share.ordered {
-		return []domain.ClaimRequest{{Queue: queue, Lanes: true, Buckets: buckets}}
+		return domain.ClaimRequest{Queue: queue, Lanes: true, Buckets: buckets}
 	}
-	windows := [][]int{buckets}
-	if half := len(buckets) / 2; watch.backlog && half >= claimWindow {
-		windows = [][]int{buckets[:claimWindow], buckets[half : half+claimWindow]}
-	}
-	requests := make([]domain.ClaimRequest, len(windows))
-	for i, window := range windows {
-		requests[i] = domain.ClaimRequest{Queue: queue, Buckets: window, Floors: watch.floorsOf(window)}
-	}
-	return requests
+	return domain.ClaimRequest{Queue: queue, Buckets: buckets, Floors: watch.floorsOf(buckets)}
 }
 
 // claimed is what came of one claim.
@@ -101,12 +110,17 @@ func (e errand) note(s *session, answers []claimed, full bool) (more bool) {
 		e.patrol.walked(s.Clock.Now(), answers[0].took, len(e.requests[0].Buckets), e.among)
 		return full
 	}
+	if !e.requests[0].Lanes {
+		for _, answer := range answers {
+			e.watch.raise(answer.jobs, s.bucketCount, s.Clock.Now())
+		}
+	}
+	if e.rung {
+		return full
+	}
 	e.watch.turnTo(answers[0].jobs, full, s.bucketCount)
 	if e.requests[0].Lanes {
 		return full
-	}
-	for _, answer := range answers {
-		e.watch.raise(answer.jobs, s.bucketCount, s.Clock.Now())
 	}
 	windowed := e.watch.backlog
 	e.watch.backlog = full

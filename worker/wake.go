@@ -3,6 +3,8 @@ package worker
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,6 +25,9 @@ const (
 	// entries have to be stepped over, it takes long.
 	lookCost = 50
 
+	// severalBuckets is the bucket of a ring that is for more than one.
+	severalBuckets = -1
+
 	// listenAgain is how long the worker polls before it tries again to listen where
 	// notifications did not arrive.
 	listenAgain = 5 * time.Minute
@@ -32,10 +37,35 @@ const (
 type bell struct {
 	rung    chan struct{} // Holds one token when somebody rang since the last look.
 	listens atomic.Bool   // Notifications arrive.
+
+	mutex   sync.Mutex
+	buckets map[string][]int // Those that rang since the last claim, by queue, ascending.
 }
 
 func newBell() *bell {
-	return &bell{rung: make(chan struct{}, 1)}
+	return &bell{rung: make(chan struct{}, 1), buckets: map[string][]int{}}
+}
+
+// note remembers which bucket of a queue rings.
+func (b *bell) note(queue string, bucket int) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if at, known := slices.BinarySearch(b.buckets[queue], bucket); !known {
+		b.buckets[queue] = slices.Insert(b.buckets[queue], at, bucket)
+	}
+}
+
+// take returns the buckets of a queue that have rung, and forgets them. None: any may have, or
+// so many that it is no use to tell them apart.
+func (b *bell) take(queue string) []int {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	rung := b.buckets[queue]
+	delete(b.buckets, queue)
+	if len(rung) > claimWindow || contains(rung, severalBuckets) {
+		return nil
+	}
+	return rung
 }
 
 func (b *bell) ring() {
@@ -82,6 +112,7 @@ func (s *session) listenLoop(ctx context.Context) {
 func (s *session) hear(ring domain.Ring) {
 	share := s.members.of(ring.Queue)
 	if ring.Bucket < 0 && len(share.buckets) > 0 || contains(share.buckets, ring.Bucket) {
+		s.bell.note(ring.Queue, max(ring.Bucket, severalBuckets))
 		s.bell.ring()
 	}
 }
@@ -97,7 +128,7 @@ func (s *session) idle(ctx context.Context, p *pace) bool {
 	for {
 		wait := s.nextWait(p)
 		rung := s.sleep(ctx, min(wait, next))
-		p.busySince = s.Clock.Now()
+		p.busySince, p.woken = s.Clock.Now(), rung
 		switch {
 		case ctx.Err() != nil:
 			return false

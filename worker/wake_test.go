@@ -174,3 +174,21 @@ func TestWake_RingForAnotherWorkersBucketWakesNobodyElse(t *testing.T) {
 		}
 	})
 }
+
+// A claim of every bucket takes longer than one of the bucket that has rung.
+func TestWake_ClaimsFirstWhatHasRung(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newListeningWorld(t)
+		w.start(returning(nil))
+		w.advance(5 * time.Second)
+		before := len(w.ownClaims())
+		id := w.enqueue(model.NewJob{})
+		synctest.Wait()
+		w.wantJob(id, domain.StatusCompleted, 1)
+		after := w.ownClaims()[before:]
+		if len(after) < 2 || len(after[0].request.Buckets) != 1 || after[0].request.Buckets[0] != id.Bucket() || len(after[1].request.Buckets) != buckets {
+			t.Errorf("claims of %d buckets, want one of that which rang, then one of all", len(after))
+		}
+	})
+}

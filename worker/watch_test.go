@@ -18,7 +18,7 @@ const sameBucket = "order:1"
 func busyWorld(t *testing.T, started func(domain.ClaimedJob, time.Duration)) (w *world, goOn func(time.Duration)) {
 	t.Helper()
 	w = newWorld(t)
-	w.config.ActivePoll = 2 * time.Millisecond
+	w.config.ActivePoll, w.config.Concurrency = 2*time.Millisecond, 1
 	w.start(worker.HandleKind("send", func(_ context.Context, job domain.ClaimedJob) error {
 		started(job, w.elapsed())
 		return nil
