@@ -161,7 +161,7 @@ func TestBench_TooFewConnectionsAreASentence(t *testing.T) {
 	}
 	d := isolate(t, "bench", "slots", "--size", "small", "--database-url", database.DirectURL)
 	d.start(t).ends(t, 1)
-	wantOutput(t, &d.stderr, "holdfast: slots, 1 × 4: the server has ", " free connections, and 20 are needed: raise max_connections")
+	wantOutput(t, &d.stderr, "holdfast: slots, 1 × 4: the server has ", " free connections, and 21 are needed: raise max_connections")
 }
 
 func TestBench_CompleteScenarioIsPrintedWhenALaterOneFails(t *testing.T) {
