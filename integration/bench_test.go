@@ -57,7 +57,7 @@ func benchDatabases(t *testing.T, database *pgtest.Database) int64 {
 func underway(t *testing.T, database *pgtest.Database) {
 	t.Helper()
 	pgtest.Eventually(t, patience, "a worker of the bench is at work", func() bool {
-		return pgtest.Value[int64](t, database, "SELECT count(*) FROM pg_stat_activity WHERE datname LIKE 'holdfast\\_bench\\_%' AND query LIKE '%ClaimJobs%'") > 0
+		return pgtest.Value[int64](t, database, "SELECT count(*) FROM pg_stat_activity WHERE datname LIKE 'holdfast\\_bench\\_%' AND query LIKE '%name: ClaimJobs %'") > 0
 	})
 }
 

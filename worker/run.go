@@ -50,13 +50,16 @@ func (s *session) accept(jobs []domain.ClaimedJob, sent time.Time) {
 	accepted := make([]*run, len(jobs))
 	for i, job := range jobs {
 		s.waitTimes.add(job.Waited)
+		handler := s.handlerOf(job.Kind)
 		r := &run{
 			session:  s,
 			job:      job,
-			handler:  s.handlerOf(job.Kind),
+			handler:  handler,
 			claimed:  now,
 			renewAt:  s.firstRenewal(now),
 			deadline: sent.Add(s.Lease - s.LeaseMargin),
+			// From now on: a renewal that is under way when the handler locks its row waits for it.
+			settling: handler.settles,
 		}
 		if r.handler.synchronous {
 			r.recorded = make(chan struct{})
@@ -106,7 +109,6 @@ func (s *session) begin(r *run) context.Context {
 	defer s.mutex.Unlock()
 	handling, cancel := context.WithCancelCause(s.handling)
 	r.cancel = cancel
-	r.settling = r.handler.settles
 	switch {
 	case r.lost:
 		cancel(domain.ErrLeaseLost)
