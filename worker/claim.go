@@ -49,7 +49,7 @@ func (s *session) claimLoop(ctx context.Context) {
 		case err != nil:
 			s.log.Error("cannot claim, trying again", "error", err)
 			goesOn = pause(ctx, s.Clock, s.nextWait(p))
-		case claimed == 0:
+		case claimed == 0 && !full:
 			goesOn = s.idle(ctx, p)
 		default:
 			p.wait = s.ActivePoll

@@ -249,3 +249,28 @@ func TestComesBack_DeadWorkersJobsAreReclaimed(t *testing.T) {
 		}
 	})
 }
+
+// With a backlog a claim looks into a window of the buckets. That it finds nothing there says
+// nothing of the others.
+func TestClaim_EmptyWindowIsNoReasonToSleep(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Queue = model.New(model.Settings{BucketCount: 1024, Now: w.clock.Now})
+		w.config.ActivePoll, w.config.IdlePoll = time.Hour, time.Hour
+		// The first claim begins in the middle, and the window after it is far from the rest.
+		enqueueInto := func(jobs, from, to int) {
+			for i := 0; jobs > 0; i++ {
+				if bucket := domain.BucketOf(strconv.Itoa(i), 1024); bucket >= from && bucket < to {
+					w.enqueue(model.NewJob{Key: strconv.Itoa(i)})
+					jobs--
+				}
+			}
+		}
+		enqueueInto(8, 512, 540)
+		enqueueInto(4, 0, 400)
+		w.start(returning(nil))
+		w.advance(time.Second)
+		equal(t, "jobs completed", w.count(domain.StatusCompleted), 12)
+	})
+}

@@ -18,6 +18,7 @@ type errand struct {
 	patrol   *patrol // nil for what is the worker's own.
 	among    int     // How many buckets the patrol walks around.
 	rung     bool    // Just the buckets that have rung.
+	windowed bool    // Just windows of the worker's own buckets.
 	requests []domain.ClaimRequest
 }
 
@@ -44,7 +45,9 @@ func (s *session) errands(queue string, woken bool) (errands []errand) {
 		// A claim of all of its buckets takes three times as long; the next turn makes it.
 		errands = append(errands, errand{watch: watch, rung: true, requests: []domain.ClaimRequest{ownRequest(queue, share, watch, rung)}})
 	case len(share.buckets) > 0:
-		errands = append(errands, errand{watch: watch, requests: ownRequests(queue, share, watch)})
+		requests := ownRequests(queue, share, watch)
+		windowed := len(requests[0].Buckets) < len(share.buckets)
+		errands = append(errands, errand{watch: watch, windowed: windowed, requests: requests})
 	}
 	return errands
 }
@@ -122,7 +125,6 @@ func (e errand) note(s *session, answers []claimed, full bool) (more bool) {
 	if e.requests[0].Lanes {
 		return full
 	}
-	windowed := e.watch.backlog
 	e.watch.backlog = full
-	return full || windowed
+	return full || e.windowed
 }
