@@ -36,8 +36,8 @@ type Config struct {
 	// twice the cores if handlers wait for I/O.
 	Concurrency int
 
-	// ClaimBatch is the most jobs that one claim takes; twice as many may wait in the worker for
-	// a slot. Claims begin with 25 and grow while there is a backlog and a claim takes less than
+	// ClaimBatch is the most jobs that one claim takes; four times as many may wait in the worker
+	// for a slot. Claims begin with 25 and grow while there is a backlog and a claim takes less than
 	// 25 ms. Beyond the free slots a worker claims no more than its handlers, as quick as they
 	// were of late, start within 20 ms or the time of three claims. Default: 500.
 	ClaimBatch int
