@@ -122,9 +122,6 @@ func (e errand) note(s *session, answers []claimed, full bool) (more bool) {
 		return full
 	}
 	e.watch.turnTo(answers[0].jobs, full, s.bucketCount)
-	if e.requests[0].Lanes {
-		return full
-	}
-	e.watch.backlog = full
+	e.watch.backlog = full // Of lanes nobody asks.
 	return full || e.windowed
 }
