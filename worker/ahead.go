@@ -9,7 +9,7 @@ import (
 const (
 	// aheadTime is for how long the jobs that are claimed ahead keep the slots busy, or for
 	// three claims if that is longer: the next claim is back before they are used up.
-	aheadTime = 20 * time.Millisecond
+	aheadTime = 40 * time.Millisecond
 
 	// knownHandlers is how many handlers must have returned before jobs are claimed ahead.
 	knownHandlers = 32

@@ -43,13 +43,13 @@ func TestAhead_QuickHandlersAreClaimedForInAdvance(t *testing.T) {
 		w.advance(100 * time.Millisecond)
 		before := len(w.calls("Claim"))
 		w.advance(100 * time.Millisecond)
-		// Four slots start 80 jobs in 20 ms, and the next claim comes when half of them have started.
-		equal(t, "claims in 100 ms", len(w.calls("Claim"))-before, 10)
-		if largest := largestBatch(w.calls("Claim")); largest < 40 || largest > 84 {
-			t.Errorf("the largest claim asked for %d jobs, want 40 to 84", largest)
+		// Four slots start 160 jobs in 40 ms, and the next claim comes when half of them have started.
+		equal(t, "claims in 100 ms", len(w.calls("Claim"))-before, 5)
+		if largest := largestBatch(w.calls("Claim")); largest < 80 || largest > 164 {
+			t.Errorf("the largest claim asked for %d jobs, want 80 to 164", largest)
 		}
-		if held := w.count(domain.StatusProcessing); held > 4+80 {
-			t.Errorf("%d jobs are held, which take more than 20 ms", held)
+		if held := w.count(domain.StatusProcessing); held > 4+160 {
+			t.Errorf("%d jobs are held, which take more than 40 ms", held)
 		}
 	})
 }

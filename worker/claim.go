@@ -20,7 +20,7 @@ const (
 	slowClaim = 50 * time.Millisecond
 
 	// longestRest bounds the rest after a claim that found less than it asked for.
-	longestRest = 10 * time.Millisecond
+	longestRest = 3 * time.Millisecond
 )
 
 // pace is how the claim loop takes its time.

@@ -39,7 +39,7 @@ type Config struct {
 	// ClaimBatch is the most jobs that one claim takes; four times as many may wait in the worker
 	// for a slot. Claims begin with 25 and grow while there is a backlog and a claim takes less than
 	// 25 ms. Beyond the free slots a worker claims no more than its handlers, as quick as they
-	// were of late, start within 20 ms or the time of three claims. Default: 500.
+	// were of late, start within 40 ms or the time of three claims. Default: 500.
 	ClaimBatch int
 
 	// Affinity says which jobs are the worker's to claim. Default: AffinityRing.

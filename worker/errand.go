@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-pg/holdfast/domain"
 )
 
-// claimWindow is how many buckets one claim probes while there is a backlog: enough to fill it,
-// and few enough to be said in a short statement.
+// claimWindow is how many buckets one claim probes at least while there is a backlog: enough to
+// fill it if each has work, and few enough to be said in a short statement.
 const claimWindow = 64
 
 // errand is what is to be claimed from some buckets of a queue.
@@ -52,17 +52,18 @@ func (s *session) errands(queue string, woken bool) (errands []errand) {
 	return errands
 }
 
-// ownRequests claims from all of the worker's own buckets. With a backlog it claims from two
-// windows of them at once, half a turn apart, so that two sessions of the server share the work.
+// ownRequests claims from all of the worker's own buckets. With a backlog that fills a batch from
+// a quarter of them, it claims from two windows at once, half a turn apart, so that two sessions
+// of the server share the work. A window is twice what the last full batch came from.
 func ownRequests(queue string, share share, watch *watch) []domain.ClaimRequest {
 	buckets := rotated(share.buckets, watch.at)
-	half := len(buckets) / 2
-	if share.ordered || !watch.backlog || half < claimWindow {
+	half, window := len(buckets)/2, max(claimWindow, 2*watch.reach)
+	if share.ordered || watch.reach == 0 || half < window {
 		return []domain.ClaimRequest{ownRequest(queue, share, watch, buckets)}
 	}
 	return []domain.ClaimRequest{
-		ownRequest(queue, share, watch, buckets[:claimWindow]),
-		ownRequest(queue, share, watch, buckets[half:half+claimWindow]),
+		ownRequest(queue, share, watch, buckets[:window]),
+		ownRequest(queue, share, watch, buckets[half:half+window]),
 	}
 }
 
@@ -122,6 +123,5 @@ func (e errand) note(s *session, answers []claimed, full bool) (more bool) {
 		return full
 	}
 	e.watch.turnTo(answers[0].jobs, full, s.bucketCount)
-	e.watch.backlog = full // Of lanes nobody asks.
 	return full || e.windowed
 }

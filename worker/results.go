@@ -15,6 +15,11 @@ const (
 	// smallFlush is how many results a flush records at least if another one follows at once.
 	smallFlush = 100
 
+	// A small flush is followed by a rest flushRest times as long as itself, and longestFlushRest
+	// at most.
+	flushRest        = 3
+	longestFlushRest = 10 * time.Millisecond
+
 	// unsettledLimit bounds how many results wait for their flush: one batch gathers while
 	// another is under way.
 	unsettledLimit = 2 * settleBatch

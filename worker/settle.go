@@ -25,7 +25,7 @@ func (s *session) settleLoop(ctx context.Context) {
 			failures = 0
 			if recorded < smallFlush {
 				// Few results at a time: what comes meanwhile is one flush in place of many.
-				s.results.rest(s.Clock, min(s.Clock.Now().Sub(began), longestRest))
+				s.results.rest(s.Clock, min(flushRest*s.Clock.Now().Sub(began), longestFlushRest))
 			}
 			continue
 		}

@@ -20,7 +20,7 @@ const (
 type watch struct {
 	at      int         // The bucket at which the next claim begins.
 	floors  []time.Time // By bucket; nil before any is known.
-	backlog bool        // The last claim of the worker's own jobs found as many as it asked for.
+	reach   int         // How many buckets gave the last full batch of the worker's own; 0: it was not full.
 	sweep   patrol      // Finds what lies below the floors.
 	strays  patrol      // Finds what other workers have left lying.
 	misfits patrol      // Finds what is claimed the other way than the queue's.
@@ -83,7 +83,8 @@ func (w *watch) heed(outlook domain.Outlook, now time.Time) (something bool) {
 }
 
 // turnTo remembers where the next claim begins: behind the last bucket that gave a job when
-// the batch was full, else one bucket on, so that none is always first.
+// the batch was full, else one bucket on, so that none is always first. It remembers also how far
+// the batch reached.
 func (w *watch) turnTo(jobs []domain.ClaimedJob, full bool, bucketCount int) {
 	steps := 0
 	if full {
@@ -92,4 +93,8 @@ func (w *watch) turnTo(jobs []domain.ClaimedJob, full bool, bucketCount int) {
 		}
 	}
 	w.at = (w.at + steps + 1) % bucketCount
+	w.reach = 0
+	if full {
+		w.reach = steps + 1
+	}
 }

@@ -17,6 +17,8 @@ import (
 const (
 	producers     = 2   // Connections that enqueue.
 	producerBatch = 200 // Jobs of one statement of theirs, at most.
+	leastTick     = time.Millisecond
+	pacedTick     = 10 * time.Millisecond // At a pace they add sets, too.
 	latencySample = 100_000
 	highRate      = 60_000 // Jobs a second, for the room to make sure of.
 )
@@ -122,15 +124,15 @@ func (s *stage) produce(ctx context.Context, crew *crew, newPace func() *pace, d
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range producers {
 		jobs := newJobSource(s.Seed*producers+int64(i), s.Payload)
-		next := func() int {
+		tick, next := leastTick, func() int {
 			return min(producerBatch, mostWaiting-(int(enqueued.Load())-crew.handled()))
 		}
 		if newPace != nil {
 			paced := newPace()
-			next = func() int { return paced.due(time.Since(began)) }
+			tick, next = pacedTick, func() int { return paced.due(time.Since(began)) }
 		}
 		group.Go(func() error {
-			return eachTick(ctx, duration, crew, next, func(n int) error {
+			return eachTick(ctx, tick, duration, crew, next, func(n int) error {
 				if i == 0 { // One of them, because the progress is not for concurrent use.
 					s.server.progress.at(int(time.Since(began).Seconds()))
 				}
@@ -144,12 +146,12 @@ func (s *stage) produce(ctx context.Context, crew *crew, newPace func() *pace, d
 	return int(enqueued.Load()), err
 }
 
-// eachTick asks every millisecond how much there is to do, and does it, for a time and while
-// the crew is well.
-func eachTick(ctx context.Context, duration time.Duration, crew *crew, next func() int, act func(n int) error) error {
+// eachTick asks at every tick how much there is to do, and does it, for a time and while the crew
+// is well.
+func eachTick(ctx context.Context, tick, duration time.Duration, crew *crew, next func() int, act func(n int) error) error {
 	end := time.After(duration)
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
 	for {
 		if err := crew.failure(); err != nil {
 			return err
@@ -164,7 +166,7 @@ func eachTick(ctx context.Context, duration time.Duration, crew *crew, next func
 			return ctx.Err()
 		case <-end:
 			return nil
-		case <-tick.C:
+		case <-ticker.C:
 		}
 	}
 }
