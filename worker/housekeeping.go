@@ -23,13 +23,14 @@ const electionsLost = 3
 // another worker is doing so.
 func (s *session) housekeepingLoop(ctx context.Context) {
 	lost := 0
+	chores := s.chores()
 	s.every(ctx, s.Housekeeping, func(ctx context.Context) {
 		// A round is not broken off at once: nobody would learn of the jobs it reclaimed.
 		lasting, release := outlast(ctx)
 		defer release()
 		bounded, cancel := context.WithTimeout(lasting, s.Lease)
 		defer cancel()
-		elected, err := s.queue.Elect(bounded, s.chores)
+		elected, err := s.queue.Elect(bounded, chores)
 		lost++
 		if elected {
 			lost = 0
@@ -39,14 +40,24 @@ func (s *session) housekeepingLoop(ctx context.Context) {
 		}
 		if lost >= electionsLost && ctx.Err() == nil {
 			s.log.Warn("keeping house without being elected: somebody has held the lock for long", "elections_lost", lost)
-			s.chores(bounded)
+			chores(bounded)
 		}
 	})
 }
 
-func (s *session) chores(ctx context.Context) {
-	s.reclaim(ctx)
-	s.keepHouse(ctx)
+// chores returns the work of one round: ended leases are reclaimed in each, and what can wait
+// is done in one of so many as there are workers, from a random one on, so that all of them
+// together do it about once an interval.
+func (s *session) chores() func(context.Context) {
+	round, turn := 0, s.Random()
+	return func(ctx context.Context) {
+		s.reclaim(ctx)
+		workers := max(1, s.members.workers())
+		if round%workers == int(turn*float64(workers)) {
+			s.keepHouse(ctx)
+		}
+		round++
+	}
 }
 
 func (s *session) reclaim(ctx context.Context) {

@@ -47,3 +47,17 @@ func TestHousekeeping_RoundUnderWayIsFinishedByAStoppingWorker(t *testing.T) {
 		equal(t, "errors", w.log.count("level=ERROR"), 0)
 	})
 }
+
+// Ended leases are urgent. The rest is done once an interval by all workers together.
+func TestHousekeeping_WhatCanWaitIsSharedByTheWorkers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.config.Random = func() float64 { return 0 }
+		w.members = with("w1", "w2", "w3", "w4")
+		w.start(returning(nil))
+		w.advance(9*30*time.Second + 15*time.Second)
+		equal(t, "reclaims", len(w.calls("Reclaim")), 10)
+		equal(t, "rounds in which house was kept", len(w.calls("KeepHouse")), 3)
+	})
+}

@@ -51,6 +51,16 @@ func (m *membership) buckets() (count int) {
 	return count
 }
 
+// workers counts the workers of the queue that has most of them.
+func (m *membership) workers() (most int) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	for _, share := range m.shares {
+		most = max(most, len(share.workers))
+	}
+	return most
+}
+
 // membershipLoop looks at once and then every RingCache which workers there are.
 func (s *session) membershipLoop(ctx context.Context) {
 	for failures := 0; ; {
