@@ -161,6 +161,7 @@ func Enqueue(ctx context.Context, db DBTX, args Args, options ...EnqueueOption) 
 // enqueueOne adds a job by the statement that it needs: one without an idempotency key is
 // spared the search for it. pgx.ErrNoRows: its queue does not exist.
 func enqueueOne(ctx context.Context, db DBTX, job gen.EnqueueJobParams) (id JobID, duplicate bool, err error) {
+	job.Hash, job.Draw = hashOf(job.PartitionKey), drawIDs(1)[0]
 	if job.IdempotencyKey != "" {
 		row, err := gen.New().EnqueueJob(ctx, db, job)
 		return row.JobID.Bytes, row.Duplicate, err
@@ -169,6 +170,8 @@ func enqueueOne(ctx context.Context, db DBTX, job gen.EnqueueJobParams) (id JobI
 		Queue:        job.Queue,
 		Kind:         job.Kind,
 		PartitionKey: job.PartitionKey,
+		Hash:         job.Hash,
+		Draw:         job.Draw,
 		MaxAttempts:  job.MaxAttempts,
 		Delay:        job.Delay,
 		RunAt:        job.RunAt,

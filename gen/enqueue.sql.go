@@ -17,19 +17,25 @@ import (
 const enqueueJob = `-- name: EnqueueJob :one
 WITH item AS MATERIALIZED (
     SELECT
-        holdfast.new_job_id(placed.bucket) AS id,
+        -- What holdfast.new_job_id makes, of a random number that came with the job.
+        encode(
+            substring(int8send(floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint) FROM 3)
+            || int8send($2::bigint)
+            || int2send(placed.bucket::smallint),
+            'hex'
+        )::uuid AS id,
         placed.bucket,
         queue.ordered,
-        COALESCE(NULLIF($2::integer, 0), queue.max_attempts) AS max_attempts,
-        GREATEST(clock_timestamp() + $3::interval, $4::timestamptz) AS available_at,
+        COALESCE(NULLIF($3::integer, 0), queue.max_attempts) AS max_attempts,
+        GREATEST(clock_timestamp() + $4::interval, $5::timestamptz) AS available_at,
         queue.dedupe_window,
-        queue.ring AND $5::boolean AS ring
+        queue.ring AND $6::boolean AS ring
     FROM holdfast.queues AS queue
-    CROSS JOIN LATERAL (
-        SELECT holdfast.bucket_of($6::text, meta.bucket_count) AS bucket
-        FROM holdfast.meta AS meta
+    CROSS JOIN (
         -- The planner does not see that the table has one row; without the limit it expects
         -- millions from this statement and compiles them (JIT) for half a second.
+        SELECT mod($7::integer, meta.bucket_count) AS bucket
+        FROM holdfast.meta AS meta
         LIMIT 1
     ) AS placed
     WHERE queue.name = $1::text
@@ -38,18 +44,18 @@ known AS MATERIALIZED (
     SELECT entry.job_id
     FROM holdfast.idempotency_keys AS entry
     WHERE entry.queue = $1::text
-        AND entry.key = NULLIF($7::text, '')
+        AND entry.key = NULLIF($8::text, '')
         AND entry.expires_at > now()
 ),
 taken AS (
     INSERT INTO holdfast.idempotency_keys AS entry (queue, key, job_id, expires_at)
     SELECT
         $1::text,
-        $7::text,
+        $8::text,
         item.id,
         item.available_at + item.dedupe_window
     FROM item
-    WHERE $7::text <> ''
+    WHERE $8::text <> ''
         AND NOT EXISTS (SELECT FROM known)
     -- DO NOTHING would give a racing duplicate no id at all.
     ON CONFLICT (queue, key) DO UPDATE
@@ -84,14 +90,14 @@ inserted AS (
         item.id,
         item.bucket,
         $1::text,
-        $8::text,
-        $6::text,
+        $9::text,
+        $10::text,
         item.ordered,
         item.max_attempts,
         item.available_at,
-        NULLIF($7::text, ''),
-        NULLIF($9::jsonb, 'null'::jsonb),
-        $10::jsonb
+        NULLIF($8::text, ''),
+        NULLIF($11::jsonb, 'null'::jsonb),
+        $12::jsonb
     FROM item
     JOIN answer ON answer.job_id = item.id
     RETURNING id
@@ -113,13 +119,15 @@ CROSS JOIN item
 
 type EnqueueJobParams struct {
 	Queue          string
+	Draw           int64
 	MaxAttempts    int32
 	Delay          time.Duration
 	RunAt          time.Time
 	Ring           bool
-	PartitionKey   string
+	Hash           int32
 	IdempotencyKey string
 	Kind           string
+	PartitionKey   string
 	Headers        json.RawMessage
 	Payload        json.RawMessage
 }
@@ -135,18 +143,21 @@ type EnqueueJobRow struct {
 // read is answered without a write; a key that another transaction is just taking makes the
 // statement wait for that transaction, and takes the key over if it rolls back. Under
 // REPEATABLE READ such a race is a serialization failure (40001): retry the transaction.
+// @hash is that of the partition key and @draw what is random in the id, as in EnqueueJobs.
 // Rings when a worker waits for this queue; the ring is heard when the transaction commits.
 // Index: idempotency_keys_pkey, wake_pkey. Locks: the key's row.
 func (q *Queries) EnqueueJob(ctx context.Context, db DBTX, arg EnqueueJobParams) (EnqueueJobRow, error) {
 	row := db.QueryRow(ctx, enqueueJob,
 		arg.Queue,
+		arg.Draw,
 		arg.MaxAttempts,
 		arg.Delay,
 		arg.RunAt,
 		arg.Ring,
-		arg.PartitionKey,
+		arg.Hash,
 		arg.IdempotencyKey,
 		arg.Kind,
+		arg.PartitionKey,
 		arg.Headers,
 		arg.Payload,
 	)
@@ -393,27 +404,32 @@ INSERT INTO holdfast.inbox AS job (
     payload
 )
 SELECT
-    holdfast.new_job_id(placed.bucket),
+    encode(
+        substring(int8send(floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint) FROM 3)
+        || int8send($1::bigint)
+        || int2send(placed.bucket::smallint),
+        'hex'
+    )::uuid,
     placed.bucket,
     queue.name,
-    $1::text,
     $2::text,
+    $3::text,
     queue.ordered,
-    COALESCE(NULLIF($3::integer, 0), queue.max_attempts),
-    GREATEST(clock_timestamp() + $4::interval, $5::timestamptz),
-    NULLIF($6::jsonb, 'null'::jsonb),
-    $7::jsonb
+    COALESCE(NULLIF($4::integer, 0), queue.max_attempts),
+    GREATEST(clock_timestamp() + $5::interval, $6::timestamptz),
+    NULLIF($7::jsonb, 'null'::jsonb),
+    $8::jsonb
 FROM holdfast.queues AS queue
-CROSS JOIN LATERAL (
-    SELECT holdfast.bucket_of($2::text, meta.bucket_count) AS bucket
+CROSS JOIN (
+    SELECT mod($9::integer, meta.bucket_count) AS bucket
     FROM holdfast.meta AS meta
     LIMIT 1
 ) AS placed
-WHERE queue.name = $8::text
+WHERE queue.name = $10::text
 RETURNING
     job.id AS job_id,
     (CASE
-        WHEN $9::boolean
+        WHEN $11::boolean
             AND job.available_at < clock_timestamp() + interval '2 seconds'
             AND EXISTS (SELECT FROM holdfast.wake AS bell WHERE bell.queue = job.queue)
             AND (SELECT named.ring FROM holdfast.queues AS named WHERE named.name = job.queue)
@@ -422,6 +438,7 @@ RETURNING
 `
 
 type EnqueuePlainJobParams struct {
+	Draw         int64
 	Kind         string
 	PartitionKey string
 	MaxAttempts  int32
@@ -429,6 +446,7 @@ type EnqueuePlainJobParams struct {
 	RunAt        time.Time
 	Headers      json.RawMessage
 	Payload      json.RawMessage
+	Hash         int32
 	Queue        string
 	Ring         bool
 }
@@ -439,10 +457,11 @@ type EnqueuePlainJobRow struct {
 }
 
 // EnqueuePlainJob adds one job that has no idempotency key: EnqueueJob without what finds
-// and takes keys, with the same row and ring. Called by domain/enqueue.go. Zero rows: no such
-// queue. Index: queues_pkey, wake_pkey. Locks: none that anybody else could hold.
+// and takes keys, with the same row, ring, hash and draw. Called by domain/enqueue.go. Zero
+// rows: no such queue. Index: queues_pkey, wake_pkey. Locks: none that anybody else could hold.
 func (q *Queries) EnqueuePlainJob(ctx context.Context, db DBTX, arg EnqueuePlainJobParams) (EnqueuePlainJobRow, error) {
 	row := db.QueryRow(ctx, enqueuePlainJob,
+		arg.Draw,
 		arg.Kind,
 		arg.PartitionKey,
 		arg.MaxAttempts,
@@ -450,6 +469,7 @@ func (q *Queries) EnqueuePlainJob(ctx context.Context, db DBTX, arg EnqueuePlain
 		arg.RunAt,
 		arg.Headers,
 		arg.Payload,
+		arg.Hash,
 		arg.Queue,
 		arg.Ring,
 	)

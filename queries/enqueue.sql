@@ -4,11 +4,18 @@
 -- read is answered without a write; a key that another transaction is just taking makes the
 -- statement wait for that transaction, and takes the key over if it rolls back. Under
 -- REPEATABLE READ such a race is a serialization failure (40001): retry the transaction.
+-- @hash is that of the partition key and @draw what is random in the id, as in EnqueueJobs.
 -- Rings when a worker waits for this queue; the ring is heard when the transaction commits.
 -- Index: idempotency_keys_pkey, wake_pkey. Locks: the key's row.
 WITH item AS MATERIALIZED (
     SELECT
-        holdfast.new_job_id(placed.bucket) AS id,
+        -- What holdfast.new_job_id makes, of a random number that came with the job.
+        encode(
+            substring(int8send(floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint) FROM 3)
+            || int8send(@draw::bigint)
+            || int2send(placed.bucket::smallint),
+            'hex'
+        )::uuid AS id,
         placed.bucket,
         queue.ordered,
         COALESCE(NULLIF(@max_attempts::integer, 0), queue.max_attempts) AS max_attempts,
@@ -16,11 +23,11 @@ WITH item AS MATERIALIZED (
         queue.dedupe_window,
         queue.ring AND @ring::boolean AS ring
     FROM holdfast.queues AS queue
-    CROSS JOIN LATERAL (
-        SELECT holdfast.bucket_of(@partition_key::text, meta.bucket_count) AS bucket
-        FROM holdfast.meta AS meta
+    CROSS JOIN (
         -- The planner does not see that the table has one row; without the limit it expects
         -- millions from this statement and compiles them (JIT) for half a second.
+        SELECT mod(@hash::integer, meta.bucket_count) AS bucket
+        FROM holdfast.meta AS meta
         LIMIT 1
     ) AS placed
     WHERE queue.name = @queue::text
@@ -103,8 +110,8 @@ CROSS JOIN item;
 
 -- name: EnqueuePlainJob :one
 -- EnqueuePlainJob adds one job that has no idempotency key: EnqueueJob without what finds
--- and takes keys, with the same row and ring. Called by domain/enqueue.go. Zero rows: no such
--- queue. Index: queues_pkey, wake_pkey. Locks: none that anybody else could hold.
+-- and takes keys, with the same row, ring, hash and draw. Called by domain/enqueue.go. Zero
+-- rows: no such queue. Index: queues_pkey, wake_pkey. Locks: none that anybody else could hold.
 INSERT INTO holdfast.inbox AS job (
     id,
     partition_bucket,
@@ -118,7 +125,12 @@ INSERT INTO holdfast.inbox AS job (
     payload
 )
 SELECT
-    holdfast.new_job_id(placed.bucket),
+    encode(
+        substring(int8send(floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint) FROM 3)
+        || int8send(@draw::bigint)
+        || int2send(placed.bucket::smallint),
+        'hex'
+    )::uuid,
     placed.bucket,
     queue.name,
     @kind::text,
@@ -129,8 +141,8 @@ SELECT
     NULLIF(@headers::jsonb, 'null'::jsonb),
     @payload::jsonb
 FROM holdfast.queues AS queue
-CROSS JOIN LATERAL (
-    SELECT holdfast.bucket_of(@partition_key::text, meta.bucket_count) AS bucket
+CROSS JOIN (
+    SELECT mod(@hash::integer, meta.bucket_count) AS bucket
     FROM holdfast.meta AS meta
     LIMIT 1
 ) AS placed
