@@ -63,7 +63,7 @@ func (j *jobSource) key() string {
 	return keyOf(number)
 }
 
-func keyOf(number uint64) string { return fmt.Sprintf("%026x", number) }
+func keyOf(number uint64) string { return fmt.Sprintf("%013x", number%(1<<52)) }
 
 // letters do not compress, as little as the payloads of real jobs that are not worth it.
 func (j *jobSource) letters(n int) string {
