@@ -7,6 +7,10 @@ import (
 	"time"
 )
 
+// claimsReported is how long after the last claim its statistics have come: a session that is
+// idle reports its own within 10 s. Claims are updates too, and never heap-only.
+const claimsReported = 11 * time.Second
+
 // renew asks what it costs to hold many jobs for long. The handlers wait until the end, so
 // that nothing but renewals changes the inbox meanwhile.
 var renew = scenario{
@@ -51,7 +55,7 @@ func (s *stage) renew(ctx context.Context, jobs int, lease, window time.Duration
 	if err != nil {
 		return nil, err
 	}
-	figures, err := s.watchRenewals(ctx, window, pins)
+	figures, err := s.watchRenewals(ctx, crew, window, pins)
 	if err != nil {
 		return nil, err
 	}
@@ -77,19 +81,22 @@ func (s *stage) renew(ctx context.Context, jobs int, lease, window time.Duration
 
 // watchRenewals tells what becomes of the rows and how much log is written meanwhile, for
 // each renewal.
-func (s *stage) watchRenewals(ctx context.Context, window time.Duration, pins bool) (figures []Figure, err error) {
+func (s *stage) watchRenewals(ctx context.Context, crew *crew, window time.Duration, pins bool) (figures []Figure, err error) {
 	unpin := func() error { return nil }
 	if pins {
 		if unpin, err = s.pin(ctx); err != nil {
 			return nil, err
 		}
 	}
-	figures, err = s.renewalFigures(ctx, window)
+	figures, err = s.renewalFigures(ctx, crew, window)
 	return figures, errors.Join(err, unpin())
 }
 
-func (s *stage) renewalFigures(ctx context.Context, window time.Duration) ([]Figure, error) {
+func (s *stage) renewalFigures(ctx context.Context, crew *crew, window time.Duration) ([]Figure, error) {
 	s.server.progress.begin(s.title+": renew", 0)
+	if err := s.pass(ctx, crew, bySize(s.Options, time.Second, claimsReported)); err != nil {
+		return nil, err
+	}
 	rows, err := s.queries.InboxRows(ctx, s.pool)
 	if err != nil {
 		return nil, err
@@ -98,10 +105,8 @@ func (s *stage) renewalFigures(ctx context.Context, window time.Duration) ([]Fig
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-time.After(window):
+	if err := s.pass(ctx, crew, window); err != nil {
+		return nil, err
 	}
 	logEnd, err := s.queries.WALPosition(ctx, s.server.pool)
 	if err != nil {
