@@ -118,6 +118,11 @@ func (s *stage) flow(ctx context.Context, newPace func() *pace, duration time.Du
 
 // produce enqueues for a time and tells how many jobs.
 func (s *stage) produce(ctx context.Context, crew *crew, newPace func() *pace, duration time.Duration) (int, error) {
+	pool, err := s.openPrepared(ctx, producers)
+	if err != nil {
+		return 0, err
+	}
+	defer pool.Close()
 	var enqueued atomic.Int64
 	mostWaiting := bySize(s.Options, 2_000, 20_000) // With more, producers hold back.
 	began := time.Now()
@@ -137,12 +142,12 @@ func (s *stage) produce(ctx context.Context, crew *crew, newPace func() *pace, d
 					s.server.progress.at(int(time.Since(began).Seconds()))
 				}
 				enqueued.Add(int64(n))
-				_, err := holdfast.EnqueueMany(ctx, s.pool, jobs.batch(n, time.Now())...)
+				_, err := holdfast.EnqueueMany(ctx, pool, jobs.batch(n, time.Now())...)
 				return err
 			})
 		})
 	}
-	err := group.Wait()
+	err = group.Wait()
 	return int(enqueued.Load()), err
 }
 
