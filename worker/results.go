@@ -13,7 +13,7 @@ const (
 	settleBatch = 500
 
 	// smallFlush is how many results a flush records at least if another one follows at once.
-	smallFlush = 100
+	smallFlush = 300
 
 	// A small flush is followed by a rest flushRest times as long as itself, and longestFlushRest
 	// at most.
