@@ -21,7 +21,7 @@ const (
 	setEnqueuers = 2      // Connections that enqueue sets.
 	setSize      = 1000   // Jobs of a set.
 	rowEnqueuers = 16     // Connections that enqueue one job after the other.
-	rowRounds    = 2      // Turns of each way of it.
+	rowTurns     = 5      // Turns of both ways of it, the one to warm up included.
 	rowRate      = 20_000 // Rows a second, for the room to make sure of.
 )
 
@@ -34,7 +34,7 @@ var enqueues = scenario{
 		jobs := o.jobs(5_000, 200_000)
 		each := bySize(o, 500*time.Millisecond, 5*time.Second)
 		ofSets := needs{producers: setEnqueuers, jobs: jobs, payload: o.Payload}
-		ofRows := needs{producers: rowEnqueuers, jobs: int(rowRate * (2 * rowRounds * each).Seconds()), payload: o.Payload}
+		ofRows := needs{producers: rowEnqueuers, jobs: int(rowRate * (rowTurns * each).Seconds()), payload: o.Payload}
 		return []trial{
 			{"sets", ofSets, func(ctx context.Context, s *stage) ([]Figure, error) { return s.enqueueSets(ctx, jobs, false) }},
 			{"sets with keys", ofSets, func(ctx context.Context, s *stage) ([]Figure, error) { return s.enqueueSets(ctx, jobs, true) }},
@@ -96,25 +96,26 @@ func (s *stage) enqueueSets(ctx context.Context, jobs int, keyed bool) ([]Figure
 }
 
 // enqueueRows enqueues one job after the other, each in a transaction of its own, and inserts
-// bare rows, in turns.
+// bare rows, in turns of either in the middle. A turn that does not count comes first: whoever
+// is first after a checkpoint writes whole pages into the log.
 func (s *stage) enqueueRows(ctx context.Context, each time.Duration) ([]Figure, error) {
 	pool, err := s.openPrepared(ctx, rowEnqueuers)
 	if err != nil {
 		return nil, err
 	}
 	defer pool.Close()
-	s.server.progress.begin(s.title, 2*rowRounds)
-	var enqueued, inserted addition
-	for turn := range 2 * rowRounds {
-		act, total := s.insertBare, &inserted
-		if turn%2 == 0 {
-			act, total = enqueueOne, &enqueued
-		}
-		added, err := s.timed(ctx, rowEnqueuers, func(ctx context.Context, i int) (int, error) {
-			source := newJobSource(s.Seed*2*rowRounds*rowEnqueuers+int64(turn*rowEnqueuers+i), s.Payload)
+	s.server.progress.begin(s.title, rowTurns)
+	var first, enqueued, inserted addition
+	turns := [rowTurns]struct {
+		act   func(context.Context, *pgxpool.Pool, *jobSource) error
+		total *addition
+	}{{s.insertBare, &first}, {enqueueOne, &enqueued}, {s.insertBare, &inserted}, {s.insertBare, &inserted}, {enqueueOne, &enqueued}}
+	for i, turn := range turns {
+		added, err := s.timed(ctx, rowEnqueuers, func(ctx context.Context, enqueuer int) (int, error) {
+			source := newJobSource(s.Seed*rowTurns*rowEnqueuers+int64(i*rowEnqueuers+enqueuer), s.Payload)
 			n, end := 0, time.Now().Add(each)
 			for ; time.Now().Before(end); n++ {
-				if err := act(ctx, pool, source); err != nil {
+				if err := turn.act(ctx, pool, source); err != nil {
 					return 0, err
 				}
 			}
@@ -123,8 +124,8 @@ func (s *stage) enqueueRows(ctx context.Context, each time.Duration) ([]Figure, 
 		if err != nil {
 			return nil, err
 		}
-		total.add(added)
-		s.server.progress.at(turn + 1)
+		turn.total.add(added)
+		s.server.progress.at(i + 1)
 	}
 	return []Figure{
 		{"jobs", "", float64(enqueued.jobs)},
@@ -133,7 +134,7 @@ func (s *stage) enqueueRows(ctx context.Context, each time.Duration) ([]Figure, 
 		{"rate of a bare INSERT", "rows/s", inserted.rate()},
 		{"log of a bare INSERT", "bytes/row", inserted.logEach()},
 		{"enqueue / INSERT", "", enqueued.rate() / inserted.rate()},
-	}, s.checkWaiting(ctx, enqueued.jobs+inserted.jobs)
+	}, s.checkWaiting(ctx, first.jobs+enqueued.jobs+inserted.jobs)
 }
 
 // enqueueOne enqueues a job of the source.
