@@ -96,8 +96,8 @@ func (s *stage) enqueueSets(ctx context.Context, jobs int, keyed bool) ([]Figure
 }
 
 // enqueueRows enqueues one job after the other, each in a transaction of its own, and inserts
-// bare rows, in turns of either in the middle. A turn that does not count comes first: whoever
-// is first after a checkpoint writes whole pages into the log.
+// bare rows, in turns whose order is the same from either end. One that does not count comes
+// first: whoever is first after a checkpoint writes whole pages into the log.
 func (s *stage) enqueueRows(ctx context.Context, each time.Duration) ([]Figure, error) {
 	pool, err := s.openPrepared(ctx, rowEnqueuers)
 	if err != nil {
