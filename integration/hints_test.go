@@ -46,11 +46,12 @@ func TestHintsAreHints_WrongRingsAndLostNotifications(t *testing.T) {
 			c := newChaos(t)
 			victim := &liar{lie: test.lie, deaf: test.deaf}
 			c.cutOff = func() { victim.isCut.Store(true) }
-			workers := []*workerRun{
-				startLiar(t, c.database, "victim", victim, config, c.handlers()...),
+			workers := []*workerRun{startLiar(t, c.database, "victim", victim, config, c.handlers()...)}
+			waitFor(t, c.isAtWork, "the victim has begun")
+			workers = append(workers,
 				startLiar(t, c.database, "one", &liar{lie: test.lie, deaf: test.deaf}, config, c.handlers()...),
 				startLiar(t, c.database, "two", &liar{lie: test.lie, deaf: test.deaf}, config, c.handlers()...),
-			}
+			)
 			waitFor(t, c.isCutOff, "a worker is cut off with a job in hand")
 			held := c.endLeasesOfVictim()
 			victim.isCut.Store(false)
@@ -99,16 +100,16 @@ type chaos struct {
 	t        *testing.T
 	database *pgtest.Database
 	cutOff   func()
-	isCutOff chan struct{} // Closed when it was called.
+	isAtWork chan struct{} // Closed when the victim has begun an errand.
+	isCutOff chan struct{} // Closed when cutOff was called.
 
-	seen      sync.Map // Errands that have misbehaved.
-	ofVictim  atomic.Int64
-	cutOffNow sync.Once
+	seen     sync.Map // Errands that have misbehaved.
+	ofVictim atomic.Int64
 }
 
 func newChaos(t *testing.T) *chaos {
 	t.Helper()
-	c := &chaos{t: t, database: pgtest.New(t), isCutOff: make(chan struct{})}
+	c := &chaos{t: t, database: pgtest.New(t), isAtWork: make(chan struct{}), isCutOff: make(chan struct{})}
 	c.database.Exec(t, ledger)
 	c.database.Exec(t, `
 		CREATE TABLE journal (
@@ -148,11 +149,14 @@ func (c *chaos) handlers() []holdfast.Handler {
 
 func (c *chaos) runErrand(ctx context.Context, job holdfast.Job[errand]) error {
 	return c.note(ctx, c.database.Pool, job.ClaimedJob, func() error {
-		if job.WorkerID == "victim-1" && c.ofVictim.Add(1) >= 10 {
-			c.cutOffNow.Do(func() {
+		if job.WorkerID == "victim-1" {
+			switch c.ofVictim.Add(1) {
+			case 1:
+				close(c.isAtWork)
+			case 5:
 				c.cutOff()
 				close(c.isCutOff)
-			})
+			}
 		}
 		if _, again := c.seen.LoadOrStore(job.ID, true); again {
 			return nil

@@ -274,3 +274,28 @@ func TestClaim_EmptyWindowIsNoReasonToSleep(t *testing.T) {
 		equal(t, "jobs completed", w.count(domain.StatusCompleted), 12)
 	})
 }
+
+// What fills a batch is counted in the buckets that were asked, of which half may be another
+// worker's: a window of twice that many is enough.
+func TestClaim_WindowsAreCountedInTheWorkersOwnBuckets(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Queue = model.New(model.Settings{BucketCount: 2048, Now: w.clock.Now})
+		w.members = with("w1", "w2", "w3", "w4")
+		w.config.ClaimBatch, w.config.Concurrency = 100, 100
+		w.enqueueSome(8192)
+		w.start(returning(nil))
+		windows := 0
+		for _, c := range w.ownClaims() {
+			if probed := len(c.request.Buckets); probed == 64 {
+				windows++
+			} else if probed < 400 {
+				t.Errorf("a claim probes %d buckets, want 64 or the whole share", probed)
+			}
+		}
+		if windows < 10 {
+			t.Errorf("%d claims of windows, want 10 at least", windows)
+		}
+	})
+}

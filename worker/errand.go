@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,7 +29,7 @@ type errand struct {
 func (s *session) errands(queue string, woken bool) (errands []errand) {
 	share, watch, now := s.members.of(queue), s.watches[queue], s.Clock.Now()
 	send := func(patrol *patrol, buckets []int, lanes bool, dueFor time.Duration) {
-		if len(buckets) == 0 || !patrol.isDue(now) {
+		if len(buckets) == 0 || !patrol.isDue(now, watch.idle || len(share.buckets) == 0) {
 			return
 		}
 		errands = append(errands, errand{watch: watch, patrol: patrol, among: len(buckets), requests: []domain.ClaimRequest{{
@@ -81,6 +82,11 @@ type claimed struct {
 	err  error
 }
 
+// fills tells that there may be more than was claimed.
+func (c claimed) fills(request domain.ClaimRequest) bool {
+	return len(c.jobs) == request.Batch
+}
+
 // run sends the claims of an errand, at once if there are several and room for them, and shares
 // the room among them. more says that there may be more to claim.
 func (e errand) run(ctx context.Context, s *session, p *pace, room int) (jobs int, more bool, err error) {
@@ -99,7 +105,7 @@ func (e errand) run(ctx context.Context, s *session, p *pace, room int) (jobs in
 	others.Wait()
 	for i, answer := range answers {
 		jobs += len(answer.jobs)
-		more = more || len(answer.jobs) == e.requests[i].Batch
+		more = more || answer.fills(e.requests[i])
 		if answer.err != nil {
 			err = answer.err
 		}
@@ -111,9 +117,11 @@ func (e errand) run(ctx context.Context, s *session, p *pace, room int) (jobs in
 // note remembers what came of the errand, and tells whether there may be more.
 func (e errand) note(s *session, answers []claimed, full bool) (more bool) {
 	if e.patrol != nil {
-		e.patrol.walked(s.Clock.Now(), answers[0].took, len(e.requests[0].Buckets), e.among)
+		e.watch.idle = false // What may be its own comes first now.
+		e.patrol.walked(s.Clock.Now(), answers[0].took, len(e.requests[0].Buckets), e.among, full)
 		return full
 	}
+	e.watch.idle = !slices.ContainsFunc(answers, func(c claimed) bool { return len(c.jobs) > 0 })
 	if !e.requests[0].Lanes {
 		for _, answer := range answers {
 			e.watch.raise(answer.jobs, s.bucketCount, s.Clock.Now())
@@ -122,6 +130,6 @@ func (e errand) note(s *session, answers []claimed, full bool) (more bool) {
 	if e.rung {
 		return full
 	}
-	e.watch.turnTo(answers[0].jobs, full, s.bucketCount)
+	e.watch.turnTo(e.requests, answers, e.windowed)
 	return full || e.windowed
 }

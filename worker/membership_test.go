@@ -136,6 +136,30 @@ func TestRing_WrongRingsStrandNoJob(t *testing.T) {
 	}
 }
 
+// A worker that has nothing of its own to do rests from strays only when there are none: the
+// cost of a slow claim is for those who have.
+func TestRing_IdleWorkerTakesAllStraysAtOnceThoughClaimsAreSlow(t *testing.T) {
+	t.Parallel()
+	for name, members := range map[string]func([]domain.Membership) []domain.Membership{
+		"it owns half":    with("w1", "dead"),
+		"it owns nothing": with("dead"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.members = members
+				w.enqueueSome(500)
+				w.spoil("Claim", fault{takes: 100 * time.Millisecond, times: always})
+				w.spoil("Look", fault{takes: 100 * time.Millisecond, times: always})
+				w.start(returning(nil))
+				w.advance(time.Minute)
+				equal(t, "jobs completed", w.count(domain.StatusCompleted), 500)
+			})
+		})
+	}
+}
+
 func TestRing_BusyWorkerLooksForStraysToo(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

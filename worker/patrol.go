@@ -28,10 +28,14 @@ type patrol struct {
 	next time.Time     // When the next statement is due.
 	at   int           // Where it goes on.
 	size int           // How many buckets the next statement visits; 0 stands for all.
+
+	found bool // The last statement filled its batch.
 }
 
-func (p *patrol) isDue(now time.Time) bool {
-	return !now.Before(p.next)
+// isDue tells whether to visit the next buckets. The rest is for the worker's own work: one that
+// has none goes on at once as long as there is something to find.
+func (p *patrol) isDue(now time.Time, idle bool) bool {
+	return idle && p.found || !now.Before(p.next)
 }
 
 // pick returns the buckets to visit.
@@ -48,8 +52,9 @@ func (p *patrol) pick(buckets []int) []int {
 	return slices.Concat(buckets[p.at:], buckets[:end-len(buckets)])
 }
 
-// walked notes what a visit of so many of all buckets took.
-func (p *patrol) walked(now time.Time, took time.Duration, visited, all int) {
+// walked notes what a visit of so many of all buckets took, and whether it filled its batch.
+func (p *patrol) walked(now time.Time, took time.Duration, visited, all int, full bool) {
+	p.found = full
 	p.at += visited
 	share := time.Duration(float64(p.turn) * float64(visited) / float64(all))
 	p.next = now.Add(max(share, p.cost*took))

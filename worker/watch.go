@@ -20,7 +20,8 @@ const (
 type watch struct {
 	at      int         // The bucket at which the next claim begins.
 	floors  []time.Time // By bucket; nil before any is known.
-	reach   int         // How many buckets gave the last full batch of the worker's own; 0: it was not full.
+	reach   int         // How many of the worker's own buckets filled the last batch; 0: none was filled.
+	idle    bool        // The last claim was of the worker's own, and found nothing.
 	sweep   patrol      // Finds what lies below the floors.
 	strays  patrol      // Finds what other workers have left lying.
 	misfits patrol      // Finds what is claimed the other way than the queue's.
@@ -82,19 +83,36 @@ func (w *watch) heed(outlook domain.Outlook, now time.Time) (something bool) {
 	return outlook.NextDue == 0 || outlook.Strays || outlook.Misfits
 }
 
-// turnTo remembers where the next claim begins: behind the last bucket that gave a job when
-// the batch was full, else one bucket on, so that none is always first. It remembers also how far
-// the batch reached.
-func (w *watch) turnTo(jobs []domain.ClaimedJob, full bool, bucketCount int) {
-	steps := 0
-	if full {
-		for _, job := range jobs {
-			steps = max(steps, (job.Bucket-w.at+bucketCount)%bucketCount)
+// turnTo remembers where the next claim begins: behind the last bucket that filled the batch, or
+// behind the window that could not, else one bucket on, so that none is always first. It remembers
+// also how many buckets it took to fill a batch.
+func (w *watch) turnTo(requests []domain.ClaimRequest, answers []claimed, windowed bool) {
+	w.reach = 0
+	for i, answer := range answers {
+		if answer.fills(requests[i]) {
+			w.reach = max(w.reach, reached(requests[i].Buckets, answer.jobs))
 		}
 	}
-	w.at = (w.at + steps + 1) % bucketCount
-	w.reach = 0
-	if full {
-		w.reach = steps + 1
+	visited := requests[0].Buckets
+	switch {
+	case answers[0].fills(requests[0]):
+		visited = visited[:reached(visited, answers[0].jobs)]
+	case !windowed:
+		visited = visited[:1]
 	}
+	w.at = visited[len(visited)-1] + 1
+}
+
+// reached counts the buckets up to the last one that gave a job.
+func reached(buckets []int, jobs []domain.ClaimedJob) int {
+	gave := make(map[int]bool, len(jobs))
+	for _, job := range jobs {
+		gave[job.Bucket] = true
+	}
+	for count := len(buckets); count > 0; count-- {
+		if gave[buckets[count-1]] {
+			return count
+		}
+	}
+	return 0
 }
