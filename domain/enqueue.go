@@ -161,7 +161,7 @@ func Enqueue(ctx context.Context, db DBTX, args Args, options ...EnqueueOption) 
 // enqueueOne adds a job by the statement that it needs: one without an idempotency key is
 // spared the search for it. pgx.ErrNoRows: its queue does not exist.
 func enqueueOne(ctx context.Context, db DBTX, job gen.EnqueueJobParams) (id JobID, duplicate bool, err error) {
-	job.Hash, job.Draw = hashOf(job.PartitionKey), drawIDs(1)[0]
+	job.Draw = drawIDs(1)[0]
 	if job.IdempotencyKey != "" {
 		row, err := gen.New().EnqueueJob(ctx, db, job)
 		return row.JobID.Bytes, row.Duplicate, err
@@ -208,6 +208,7 @@ func newJobParams(args Args, options []EnqueueOption) (gen.EnqueueJobParams, err
 		// in three rows of a job's life, so it is no longer than it must be: 65 random bits.
 		job.PartitionKey = rand.Text()[:13]
 	}
+	job.Hash = hashOf(job.PartitionKey)
 	return job, nil
 }
 

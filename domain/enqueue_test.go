@@ -32,7 +32,7 @@ func TestNewJobParams_Defaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := gen.EnqueueJobParams{
-		Kind: "send_receipt", Queue: DefaultQueue, PartitionKey: "order:9182", Ring: true,
+		Kind: "send_receipt", Queue: DefaultQueue, PartitionKey: "order:9182", Hash: hashOf("order:9182"), Ring: true,
 		Headers: json.RawMessage("null"), Payload: json.RawMessage(`{"order":9182}`),
 	}
 	if diff := cmp.Diff(want, job); diff != "" {
@@ -50,7 +50,7 @@ func TestNewJobParams_EveryOption(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := gen.EnqueueJobParams{
-		Kind: "send", Queue: "mail", PartitionKey: "order:9182", IdempotencyKey: "receipt:9182", RunAt: at, Delay: time.Minute,
+		Kind: "send", Queue: "mail", PartitionKey: "order:9182", Hash: hashOf("order:9182"), IdempotencyKey: "receipt:9182", RunAt: at, Delay: time.Minute,
 		MaxAttempts: 3, Headers: json.RawMessage(`{"trace":"a"}`), Payload: json.RawMessage(`[1]`),
 	}
 	if diff := cmp.Diff(want, job); diff != "" {

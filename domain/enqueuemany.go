@@ -92,7 +92,7 @@ func (s *jobSet) add(job gen.EnqueueJobParams) {
 	s.Queues = append(s.Queues, job.Queue)
 	s.Kinds = append(s.Kinds, job.Kind)
 	s.PartitionKeys = append(s.PartitionKeys, job.PartitionKey)
-	s.Hashes = append(s.Hashes, hashOf(job.PartitionKey))
+	s.Hashes = append(s.Hashes, job.Hash)
 	s.IdempotencyKeys = append(s.IdempotencyKeys, job.IdempotencyKey)
 	s.MaxAttempts = append(s.MaxAttempts, job.MaxAttempts)
 	s.Delays = append(s.Delays, job.Delay)
