@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-pg/holdfast/db"
 	"github.com/holdfast-pg/holdfast/db/embedded"
+	"github.com/holdfast-pg/holdfast/internal/testdb"
 )
 
 // Alone returns a migrated database on a server of the test's own, which may come to harm. It
@@ -17,7 +18,7 @@ func Alone(tb testing.TB) (*Database, *embedded.Server) {
 	tb.Helper()
 	private, err := embedded.Start(tb.Context(), embedded.Options{
 		Version:    os.Getenv("HOLDFAST_TEST_POSTGRES_VERSION"),
-		Parameters: parameters,
+		Parameters: testdb.Parameters,
 		Progress:   os.Stderr,
 	})
 	if err != nil {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-pg/holdfast/internal/testdb"
 )
 
 // console is the database in which PgBouncer answers questions about itself.
@@ -73,7 +75,7 @@ func (p *pooler) forget(tb testing.TB, name string) {
 	tb.Helper()
 	left := -1
 	var failure error
-	ended := poll(5*time.Second, func() bool {
+	ended := testdb.Poll(5*time.Second, func() bool {
 		var clients []map[string]string
 		clients, failure = p.ask("SHOW CLIENTS")
 		left = len(about(clients, name))

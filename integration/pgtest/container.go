@@ -15,6 +15,8 @@ import (
 	"github.com/testcontainers/testcontainers-go"
 	"github.com/testcontainers/testcontainers-go/log"
 	"github.com/testcontainers/testcontainers-go/wait"
+
+	"github.com/holdfast-pg/holdfast/internal/testdb"
 )
 
 // How long a run waits to learn that there is no container to be had: hardly when the
@@ -39,8 +41,8 @@ func (s *server) launchContainer(ctx context.Context, image string, limit time.D
 		return "postgres://postgres:" + password + "@" + net.JoinHostPort(host, port.Port()) + "/postgres?sslmode=disable"
 	}
 	arguments := []string{"postgres"}
-	for _, name := range slices.Sorted(maps.Keys(parameters)) {
-		arguments = append(arguments, "-c", name+"="+parameters[name])
+	for _, name := range slices.Sorted(maps.Keys(testdb.Parameters)) {
+		arguments = append(arguments, "-c", name+"="+testdb.Parameters[name])
 	}
 	container, err := testcontainers.Run(ctx, image,
 		testcontainers.WithEnv(map[string]string{"POSTGRES_PASSWORD": password}),

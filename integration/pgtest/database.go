@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/holdfast-pg/holdfast/db"
 	"github.com/holdfast-pg/holdfast/domain"
 )
 
@@ -59,18 +57,16 @@ func running(tb testing.TB) *server {
 func create(tb testing.TB, template string) *Database {
 	tb.Helper()
 	name := fmt.Sprintf("holdfast_test_%s_%d", current.run, databases.Add(1))
-	if err := current.clone(template, name); err != nil {
+	if err := current.databases.Clone(template, name); err != nil {
 		tb.Fatalf("pgtest: create database %s: %v", name, err)
 	}
 	tb.Cleanup(func() { current.drop(tb, name) })
-	address, err := current.databaseURL(name)
-	if err != nil {
-		tb.Fatalf("pgtest: %v", err)
-	}
+	address := current.databases.URL(name)
 	database := &Database{URL: address, DirectURL: address, counts: &counts{}}
 	if current.pooler != nil {
 		database.URL = current.pooler.databaseURL(name)
 	}
+	var err error
 	if database.direct, err = pgx.ParseConfig(database.DirectURL); err != nil {
 		tb.Fatalf("pgtest: %v", err)
 	}
@@ -137,33 +133,8 @@ func (d *Database) Queue(tb testing.TB) *domain.Queue {
 // is used.
 func (s *server) createTemplate() (string, error) {
 	name := "holdfast_template_" + s.run
-	if err := s.clone("template1", name); err != nil {
-		return "", err
-	}
-	s.end = append(s.end, func() error { return s.execute("DROP DATABASE " + name + " WITH (FORCE)") })
-	address, err := s.databaseURL(name)
-	if err != nil {
-		return "", err
-	}
-	config, err := pgx.ParseConfig(address)
-	if err != nil {
-		return "", err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	if _, err := db.Migrate(ctx, config); err != nil {
-		return "", err
-	}
-	// Nobody connects by mistake, which would stop every clone.
-	return name, s.execute("ALTER DATABASE " + name + " ALLOW_CONNECTIONS false")
-}
-
-// clone makes one copy at a time: two at once take as long, and Postgres refuses a template
-// that somebody is connected to.
-func (s *server) clone(template, name string) error {
-	s.cloning.Lock()
-	defer s.cloning.Unlock()
-	return s.execute("CREATE DATABASE " + name + " TEMPLATE " + template)
+	s.end = append(s.end, func() error { _, err := s.databases.Drop(name); return err })
+	return name, s.databases.MakeTemplate(name)
 }
 
 func (s *server) drop(tb testing.TB, name string) {
@@ -171,16 +142,11 @@ func (s *server) drop(tb testing.TB, name string) {
 	if s.pooler != nil {
 		s.pooler.forget(tb, name)
 	}
-	left := -1
-	ended := poll(5*time.Second, func() bool {
-		err := s.admin.QueryRow(context.Background(),
-			"SELECT count(*) FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend'", name).Scan(&left)
-		return err == nil && left == 0
-	})
-	if !ended {
+	left, err := s.databases.Drop(name)
+	if left > 0 {
 		tb.Errorf("pgtest: %d sessions to the test's database were left open", left)
 	}
-	if err := s.execute("DROP DATABASE " + name + " WITH (FORCE)"); err != nil {
+	if err != nil {
 		tb.Errorf("pgtest: drop the test's database: %v", err)
 	}
 }

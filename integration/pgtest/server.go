@@ -5,39 +5,23 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"strings"
 	"sync"
-	"time"
-
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/holdfast-pg/holdfast/db/embedded"
+	"github.com/holdfast-pg/holdfast/internal/testdb"
 )
-
-// parameters suit a server that nobody will miss: a test must not wait for a disk. What a
-// commit means to other sessions stays as it is in production.
-var parameters = map[string]string{
-	"fsync":              "off",
-	"full_page_writes":   "off",
-	"synchronous_commit": "on",
-	"max_connections":    "300",
-	"max_wal_size":       "4GB",
-	// Zero, the default of Postgres, forbids two-phase commit.
-	"max_prepared_transactions": "20",
-}
 
 // server is where the databases of a test run are.
 type server struct {
 	description string         // One line: which server, which version, and why this one.
 	url         string         // Of a database to connect to for creating others.
-	admin       *pgxpool.Pool  // Connected to url.
+	databases   *testdb.Server // At url.
 	pooler      *pooler        // In front of the server, or nil.
 	run         string         // Part of the name of each database of this run.
 	end         []func() error // What stop does, last first.
 
-	cloning  sync.Mutex // CREATE DATABASE refuses a template that is in use.
 	template func() (string, error)
 }
 
@@ -108,7 +92,7 @@ func (s *server) launch(ctx context.Context, wanted settings) (why string, err e
 }
 
 func (s *server) launchEmbedded(ctx context.Context, version, reason string) (why string, err error) {
-	private, err := embedded.Start(ctx, embedded.Options{Version: version, Parameters: parameters, Progress: os.Stderr})
+	private, err := embedded.Start(ctx, embedded.Options{Version: version, Parameters: testdb.Parameters, Progress: os.Stderr})
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", reason, err)
 	}
@@ -117,19 +101,13 @@ func (s *server) launchEmbedded(ctx context.Context, version, reason string) (wh
 	return "embedded (" + private.Source() + "), " + reason, nil
 }
 
-// connect opens the connections that create and drop databases, and describes the server.
-func (s *server) connect(ctx context.Context, why string) error {
-	if address, err := url.Parse(s.url); err != nil || !strings.HasPrefix(address.Scheme, "postgres") {
-		return errors.New("the server's address must have the form postgres://user:password@host:port/database")
+// connect describes the server.
+func (s *server) connect(ctx context.Context, why string) (err error) {
+	if s.databases, err = testdb.At(s.url); err != nil {
+		return err
 	}
-	pool, err := pgxpool.New(ctx, s.url)
+	version, err := s.databases.Version(ctx)
 	if err != nil {
-		return fmt.Errorf("connect to the server %s: %w", why, err)
-	}
-	s.admin = pool
-	s.end = append(s.end, func() error { pool.Close(); return nil })
-	var version string
-	if err := pool.QueryRow(ctx, "SELECT current_setting('server_version')").Scan(&version); err != nil {
 		return fmt.Errorf("connect to the server %s: %w", why, err)
 	}
 	s.description = "PostgreSQL " + version + " " + why
@@ -152,25 +130,6 @@ func (s *server) stop() error {
 		failures = append(failures, s.end[i]())
 	}
 	return errors.Join(failures...)
-}
-
-// databaseURL is the address of another database on the server, past the pooler.
-func (s *server) databaseURL(name string) (string, error) {
-	address, err := url.Parse(s.url)
-	if err != nil {
-		return "", err
-	}
-	address.Path = "/" + name
-	return address.String(), nil
-}
-
-// execute runs a statement on the server within a minute, also when the test's context has
-// ended.
-func (s *server) execute(sql string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	_, err := s.admin.Exec(ctx, sql)
-	return err
 }
 
 func firstLine(err error) string {
