@@ -42,6 +42,13 @@ func (q *Queue) Settle(ctx context.Context, workerID string, settlements []Settl
 	return answers
 }
 
+// SettleOn ends one claim on a *pgxpool.Pool, or in the transaction of a pgx.Tx. For
+// holdfasttest, where a handler runs without a worker; a worker's claims are settled in sets.
+func SettleOn(ctx context.Context, db batcher, settlement Settlement) Settled {
+	queue := &Queue{planned: newPlanned(db), queries: gen.New()}
+	return queue.Settle(ctx, settlement.Claim.WorkerID, []Settlement{settlement})[0]
+}
+
 // settleInto settles a group and puts its answers in their places. When the database refuses
 // what is said of one job, the halves are sent again, so that it alone is left.
 func (q *Queue) settleInto(ctx context.Context, answers []Settled, workerID string, group settlementGroup) {

@@ -114,6 +114,32 @@ func Headers(headers map[string]string) EnqueueOption {
 	}
 }
 
+// EnqueueTerms are what options say of a job. The zero value of a field stands for an option
+// that was not given.
+type EnqueueTerms struct {
+	Queue          string
+	Key            string
+	IdempotencyKey string
+	At             time.Time
+	In             time.Duration
+	MaxAttempts    int
+	Headers        json.RawMessage
+}
+
+// TermsOf reads options, for holdfasttest, which looks for jobs in the words of the enqueue.
+func TermsOf(options ...EnqueueOption) (EnqueueTerms, error) {
+	var job gen.EnqueueJobParams
+	for _, option := range options {
+		if err := option(&job); err != nil {
+			return EnqueueTerms{}, err
+		}
+	}
+	return EnqueueTerms{
+		Queue: job.Queue, Key: job.PartitionKey, IdempotencyKey: job.IdempotencyKey,
+		At: job.RunAt, In: job.Delay, MaxAttempts: int(job.MaxAttempts), Headers: job.Headers,
+	}, nil
+}
+
 // EnqueueResult tells what an enqueue did.
 type EnqueueResult struct {
 	// ID is the job's: of the one added, or of the one that holds the idempotency key.

@@ -30,6 +30,9 @@ var (
 // context ends the transaction is taken from it.
 func HandleTx(pool *pgxpool.Pool, run func(ctx context.Context, tx pgx.Tx, job ClaimedJob) error) func(ctx context.Context, job ClaimedJob) error {
 	return func(ctx context.Context, job ClaimedJob) error {
+		if outer, within := ctx.Value(withinKey{}).(pgx.Tx); within {
+			return handleWithin(ctx, outer, job, run)
+		}
 		tx, err := pool.Begin(ctx)
 		if err != nil {
 			return fmt.Errorf("begin the transaction of job %s: %w", job.ID, explain(err))
@@ -56,7 +59,30 @@ func runInTx(ctx context.Context, tx pgx.Tx, job ClaimedJob, run func(ctx contex
 	wire := tx.Conn().PgConn().Conn()
 	stop := context.AfterFunc(ctx, func() { _ = wire.Close() })
 	defer stop() // Before the connection is back in the pool, where it serves somebody else.
+	return runAndComplete(ctx, tx, job, run)
+}
 
+type withinKey struct{}
+
+// WithinTx returns a context in which HandleTx begins no transaction of its pool but a nested
+// one, a savepoint, of the one given, so that a test can roll back what a handler and its
+// completion wrote. For holdfasttest; no worker does it.
+func WithinTx(ctx context.Context, tx pgx.Tx) context.Context {
+	return context.WithValue(ctx, withinKey{}, tx)
+}
+
+// handleWithin does what HandleTx promises in a nested transaction. Whoever began the outer
+// one has its connection, so it is not closed when the context ends.
+func handleWithin(ctx context.Context, outer pgx.Tx, job ClaimedJob, run func(ctx context.Context, tx pgx.Tx, job ClaimedJob) error) error {
+	return pgx.BeginFunc(context.WithoutCancel(ctx), outer, func(tx pgx.Tx) error {
+		if err := lockClaim(ctx, tx, job.Claim); err != nil {
+			return err
+		}
+		return runAndComplete(ctx, tx, job, run)
+	})
+}
+
+func runAndComplete(ctx context.Context, tx pgx.Tx, job ClaimedJob, run func(ctx context.Context, tx pgx.Tx, job ClaimedJob) error) error {
 	lent := &lentTx{Tx: tx}
 	if err := run(ctx, lent, job); err != nil {
 		return err

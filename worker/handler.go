@@ -2,6 +2,8 @@ package worker
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 
 	"github.com/holdfast-pg/holdfast/domain"
 )
@@ -62,3 +64,30 @@ func (h Handler) Synchronous() Handler {
 func HandleRest(run func(ctx context.Context, job domain.ClaimedJob) error) Handler {
 	return Handler{run: run}
 }
+
+// Kind returns the kind of the handler's jobs; "" for HandleRest.
+func (h Handler) Kind() string { return h.kind }
+
+// Settles tells whether the handler settles its jobs itself.
+func (h Handler) Settles() bool { return h.settles }
+
+// Try runs the handler once and returns its error, a *PanicError if it panicked. Nobody
+// settles the job, unless the handler does so itself, and nobody renews its lease. For
+// holdfasttest, which runs handlers without a worker.
+func (h Handler) Try(ctx context.Context, job domain.ClaimedJob) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &PanicError{Value: value, Stack: debug.Stack()}
+		}
+	}()
+	return h.run(ctx, job)
+}
+
+// PanicError says that a handler panicked. To a worker it is an error as any other.
+type PanicError struct {
+	Value any    // What it panicked with.
+	Stack []byte // Where, as runtime/debug.Stack writes it.
+}
+
+// Error names the value and the stack.
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.Value, e.Stack) }

@@ -3,9 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"time"
 
 	"github.com/holdfast-pg/holdfast/domain"
@@ -174,7 +172,7 @@ func (s *session) handle(r *run) domain.Outcome {
 		r.log().Debug("job started")
 	}
 	begun := s.Clock.Now()
-	err := protect(ctx, r.handler, r.job)
+	err := r.handler.Try(ctx, r.job)
 	took := s.Clock.Now().Sub(begun)
 	s.handleTimes.add(took)
 	if r.handler.settles {
@@ -200,14 +198,4 @@ func (s *session) noteSettling(r *run, err error, took time.Duration) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	r.settled = err == nil
-}
-
-// protect turns a panic into an error.
-func protect(ctx context.Context, handler Handler, job domain.ClaimedJob) (err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			err = fmt.Errorf("panic: %v\n%s", value, debug.Stack())
-		}
-	}()
-	return handler.run(ctx, job)
 }
