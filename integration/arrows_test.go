@@ -31,13 +31,18 @@ var arrows = map[string]struct{ code, tests []string }{
 		code:  []string{".", "domain", "domain/model", "worker", "db", "db/embedded", "db/bench", "db/demo"},
 		tests: []string{"integration/pgtest"},
 	},
-	"cmd":         {code: []string{".", "domain", "worker", "app", "db"}, tests: []string{"integration/pgtest"}},
-	"integration": {code: []string{".", "gen", "domain", "domain/model", "worker", "app", "db", "db/embedded", "db/bench", "db/demo"}},
+	"cmd":          {code: []string{".", "domain", "worker", "app", "db"}, tests: []string{"integration/pgtest"}},
+	"holdfasttest": {code: []string{".", "domain", "worker", "db", "db/embedded", "internal/testdb"}, tests: []string{"integration/pgtest"}},
+	// What holdfasttest and integration/pgtest share.
+	"internal/testdb": {code: []string{"db"}},
+	"integration": {code: []string{
+		".", "gen", "domain", "domain/model", "worker", "app", "db", "db/embedded", "db/bench", "db/demo", "holdfasttest", "internal/testdb",
+	}},
 }
 
 // guests say which of our folders may import a package of somebody else's.
 var guests = map[string][]string{
-	"github.com/jackc/pgx/v5":                    {"gen", "domain", ".", "db", "db/embedded", "db/bench", "db/demo", "app", "cmd", "integration"},
+	"github.com/jackc/pgx/v5":                    {"gen", "domain", ".", "db", "db/embedded", "db/bench", "db/demo", "app", "cmd", "holdfasttest", "internal/testdb", "integration"},
 	"github.com/pressly/goose/v3":                {"db", "app", "cmd", "integration"},
 	"github.com/fergusstrange/embedded-postgres": {"db/embedded"},
 	"github.com/lib/pq":                          {},
@@ -53,7 +58,7 @@ var guests = map[string][]string{
 var strangers = []string{
 	"github.com/lib/pq", "github.com/fergusstrange/embedded-postgres", "github.com/pressly/goose/v3",
 	"github.com/urfave/cli", "github.com/lmittmann/tint", "github.com/HdrHistogram/hdrhistogram-go", "github.com/shirou/gopsutil", "github.com/testcontainers", "testing",
-	module + "/db", module + "/app",
+	module + "/db", module + "/app", module + "/holdfasttest", module + "/internal/testdb",
 }
 
 // listed is what `go list -json` tells of a package.
@@ -67,7 +72,7 @@ type listed struct {
 func TestArrows_ImportsGoOneWay(t *testing.T) {
 	t.Parallel()
 	graph := goList(t, "./...")
-	for _, folder := range []string{".", "gen", "domain", "worker", "db", "db/embedded", "app", "cmd/holdfast"} {
+	for _, folder := range []string{".", "gen", "domain", "worker", "db", "db/embedded", "app", "cmd/holdfast", "holdfasttest"} {
 		if !slices.ContainsFunc(graph, func(p listed) bool { return folderOf(p.ImportPath) == folder }) {
 			t.Errorf("there is no package in %s", folder)
 		}
@@ -84,7 +89,10 @@ func TestArrows_LibraryLinksNoStrangers(t *testing.T) {
 			t.Error(wrong)
 		}
 	}
-	for _, wrong := range links(t, "./db", []string{module + "/db/embedded", "github.com/lib/pq", "github.com/fergusstrange/embedded-postgres"}) {
+	for _, wrong := range links(t, "./db", []string{module + "/db/embedded", "github.com/lib/pq", "github.com/fergusstrange/embedded-postgres", "testing"}) {
+		t.Error(wrong)
+	}
+	for _, wrong := range links(t, "./holdfasttest", []string{"github.com/testcontainers", "github.com/moby", "github.com/urfave/cli", module + "/app", module + "/integration"}) {
 		t.Error(wrong)
 	}
 }
@@ -115,6 +123,10 @@ func TestArrows_WrongImportsAreFound(t *testing.T) {
 		{"app parses flags", listed{ImportPath: module + "/app", Imports: []string{"github.com/urfave/cli/v2"}}, "app imports github.com/urfave/cli/v2"},
 		{"cmd colours logs", listed{ImportPath: module + "/cmd/holdfast", Imports: []string{"github.com/lmittmann/tint"}}, "cmd/holdfast imports github.com/lmittmann/tint"},
 		{"app runs containers", listed{ImportPath: module + "/app", TestImports: []string{"github.com/testcontainers/testcontainers-go"}}, "test of app imports github.com/testcontainers/testcontainers-go"},
+		{"the library tests itself", listed{ImportPath: module, Imports: []string{module + "/holdfasttest"}}, ". imports holdfasttest"},
+		{"app has test helpers", listed{ImportPath: module + "/app", Imports: []string{module + "/internal/testdb"}}, "app imports internal/testdb"},
+		{"holdfasttest reaches a statement", listed{ImportPath: module + "/holdfasttest", Imports: []string{module + "/gen"}}, "holdfasttest imports gen"},
+		{"holdfasttest runs containers", listed{ImportPath: module + "/holdfasttest", Imports: []string{"github.com/testcontainers/testcontainers-go"}}, "holdfasttest imports github.com/testcontainers/testcontainers-go"},
 		{"anybody uses pq", listed{ImportPath: module + "/db", Imports: []string{"github.com/lib/pq"}}, "db imports github.com/lib/pq"},
 		{"a folder nobody thought of", listed{ImportPath: module + "/util"}, "util has no line in arrows"},
 	} {

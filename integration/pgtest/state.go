@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-pg/holdfast/domain"
+	"github.com/holdfast-pg/holdfast/holdfasttest"
 )
 
 // Exec runs a statement and returns how many rows it touched.
@@ -44,18 +45,11 @@ func Values[T any](tb testing.TB, database *Database, sql string, args ...any) [
 // a lease ago.
 func (d *Database) ExpireLease(tb testing.TB, id domain.JobID) {
 	tb.Helper()
-	d.touchOne(tb, id, "a claimed job", "UPDATE holdfast.inbox SET lease_expires_at = now() - interval '1 second' WHERE id = $1 AND status = 'processing'")
+	holdfasttest.ExpireLease(tb, d.Pool, id)
 }
 
 // EndWait makes a pending job due, as if its delay or backoff had passed.
 func (d *Database) EndWait(tb testing.TB, id domain.JobID) {
 	tb.Helper()
-	d.touchOne(tb, id, "a pending job", "UPDATE holdfast.inbox SET available_at = now() WHERE id = $1 AND status = 'pending'")
-}
-
-func (d *Database) touchOne(tb testing.TB, id domain.JobID, what, sql string) {
-	tb.Helper()
-	if d.Exec(tb, sql, id.String()) != 1 {
-		tb.Fatalf("job %s is not %s", id, what)
-	}
+	holdfasttest.MakeDue(tb, d.Pool, id)
 }

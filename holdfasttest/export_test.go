@@ -1,0 +1,4 @@
+package holdfasttest
+
+// DrainWithin is a drain with another limit.
+var DrainWithin = drainWithin
