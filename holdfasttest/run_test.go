@@ -150,7 +150,6 @@ func TestRunJob_RunsWhatTheCodeUnderTestEnqueued(t *testing.T) {
 	tx := begin(t, holdfasttest.NewPool(t))
 	id := enqueue(t, tx, sendReceipt{Email: "ada@example.com"}, holdfast.In(time.Hour), holdfast.Once("receipt:9182"))
 	wantFailure(t, func(tb testing.TB) { holdfasttest.RunJob(tb, tb.Context(), tx, payments(nil), id) }, `of kind "send_receipt"`, `for "book_payment"`)
-	id = enqueue(t, tx, sendReceipt{Email: "bob@example.com"}, holdfast.In(time.Hour))
 	first := holdfasttest.RunJob(t, t.Context(), tx, receipts(errRefused), id)
 	second := holdfasttest.RunJob(t, t.Context(), tx, receipts(nil), id)
 	if wantEnding(t, second, holdfasttest.Completed); second.Job.Attempt != 2 || second.Job.Fence() <= first.Job.Fence() {
