@@ -56,8 +56,7 @@ func TestMigrate_MakesTheSchemaInADatabaseOfTheUsers(t *testing.T) {
 		holdfasttest.Migrate(t, pool.Config().ConnString())
 	}
 	enqueue(t, pool, sendReceipt{Email: "ada@example.com"})
-	wantFailure(t, func(tb testing.TB) {
-		tb.Helper()
+	wantFailure(t, func(tb *fake) {
 		holdfasttest.Migrate(tb, "postgres://ada:secret@:port")
 	}, "cannot read the address")
 }

@@ -35,7 +35,7 @@ func TestRequireEnqueued_FindsTheJobInTheWordsOfTheEnqueue(t *testing.T) {
 		"attempts":        holdfast.MaxAttempts(4),
 		"headers":         holdfast.Headers(map[string]string{"trace": "2"}),
 	} {
-		wantFailure(t, func(tb testing.TB) { holdfasttest.RequireEnqueued(tb, tx, ada, option) },
+		wantFailure(t, func(tb *fake) { holdfasttest.RequireEnqueued(tb, tx, ada, option) },
 			"there is none", `pending {"email":"ada@example.com"}, queue "mail", key "order:9182", idempotency key "receipt:9182", in 1h0m0s`,
 			"; not the same "+what+"\n", "; not the same payload")
 	}
@@ -45,13 +45,13 @@ func TestRequireEnqueued_OneJobIsMeant(t *testing.T) {
 	t.Parallel()
 	tx := begin(t, holdfasttest.NewPool(t))
 	ada := sendReceipt{Email: "ada@example.com"}
-	wantFailure(t, func(tb testing.TB) { holdfasttest.RequireEnqueued(tb, tx, ada) }, "no job of this kind, nor of any other", "cannot see")
+	wantFailure(t, func(tb *fake) { holdfasttest.RequireEnqueued(tb, tx, ada) }, "no job of this kind, nor of any other", "cannot see")
 	enqueue(t, tx, bookPayment{Payment: "pay_1"})
-	wantFailure(t, func(tb testing.TB) { holdfasttest.RequireEnqueued(tb, tx, ada) }, "only of book_payment (1)")
+	wantFailure(t, func(tb *fake) { holdfasttest.RequireEnqueued(tb, tx, ada) }, "only of book_payment (1)")
 	enqueue(t, tx, ada)
 	enqueue(t, tx, ada)
-	wantFailure(t, func(tb testing.TB) { holdfasttest.RequireEnqueued(tb, tx, ada) }, "there are 2", "Enqueued")
-	wantFailure(t, func(tb testing.TB) { holdfasttest.RequireEnqueued(tb, tx, ada, holdfast.MaxAttempts(0)) }, "no job can be enqueued like that")
+	wantFailure(t, func(tb *fake) { holdfasttest.RequireEnqueued(tb, tx, ada) }, "there are 2", "Enqueued")
+	wantFailure(t, func(tb *fake) { holdfasttest.RequireEnqueued(tb, tx, ada, holdfast.MaxAttempts(0)) }, "no job can be enqueued like that")
 	if jobs := holdfasttest.Enqueued[sendReceipt](t, tx); len(jobs) != 2 || jobs[0].Seq >= jobs[1].Seq || jobs[0].Args != ada {
 		t.Errorf("enqueued are %+v", jobs)
 	}
@@ -64,8 +64,8 @@ func TestRequireNotEnqueued_FailsForAnyJobOfTheKind(t *testing.T) {
 	holdfasttest.RequireNotEnqueued[sendReceipt](t, tx)
 	enqueue(t, tx, sendReceipt{Email: "ada@example.com"}, holdfast.OnQueue("mail"))
 	holdfasttest.RequireNotEnqueued[sendReceipt](t, tx, holdfast.OnQueue("default"))
-	wantFailure(t, func(tb testing.TB) { holdfasttest.RequireNotEnqueued[sendReceipt](tb, tx) }, "ada@example.com")
-	wantFailure(t, func(tb testing.TB) { holdfasttest.RequireNotEnqueued[holdfast.RawArgs](tb, tx) }, "names no kind")
+	wantFailure(t, func(tb *fake) { holdfasttest.RequireNotEnqueued[sendReceipt](tb, tx) }, "ada@example.com")
+	wantFailure(t, func(tb *fake) { holdfasttest.RequireNotEnqueued[holdfast.RawArgs](tb, tx) }, "names no kind")
 }
 
 func TestEnqueued_JobsThatHaveRunAreNotAmongThem(t *testing.T) {
@@ -75,5 +75,5 @@ func TestEnqueued_JobsThatHaveRunAreNotAmongThem(t *testing.T) {
 	if jobs := holdfasttest.Enqueued[sendReceipt](t, tx); len(jobs) != 0 {
 		t.Errorf("enqueued are %+v", jobs)
 	}
-	wantFailure(t, func(tb testing.TB) { holdfasttest.RequireEnqueued(tb, tx, sendReceipt{Email: "ada@example.com"}) }, "completed {", "not the same state")
+	wantFailure(t, func(tb *fake) { holdfasttest.RequireEnqueued(tb, tx, sendReceipt{Email: "ada@example.com"}) }, "completed {", "not the same state")
 }

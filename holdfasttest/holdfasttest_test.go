@@ -34,7 +34,7 @@ func (f *fake) Errorf(format string, args ...any) { fmt.Fprintf(&f.said, format+
 func (f *fake) Output() io.Writer { return io.Discard }
 
 // failure returns what a test is told that fails, "" for one that does not.
-func failure(t *testing.T, test func(tb testing.TB)) string {
+func failure(t *testing.T, test func(tb *fake)) string {
 	t.Helper()
 	f := &fake{TB: t}
 	func() {
@@ -49,7 +49,7 @@ func failure(t *testing.T, test func(tb testing.TB)) string {
 }
 
 // wantFailure expects that a test fails with these words in what it says.
-func wantFailure(t *testing.T, test func(tb testing.TB), words ...string) {
+func wantFailure(t *testing.T, test func(tb *fake), words ...string) {
 	t.Helper()
 	said := failure(t, test)
 	for _, word := range words {

@@ -113,7 +113,7 @@ func TestRun_StatementThatFailsDoesNotSpoilTheTransaction(t *testing.T) {
 	if wantEnding(t, outcome, holdfasttest.Retried); bookings(t, tx) != 1 {
 		t.Error("the fixture is gone")
 	}
-	wantFailure(t, func(tb testing.TB) {
+	wantFailure(t, func(tb *fake) {
 		holdfasttest.Run(tb, tb.Context(), tx, holdfast.Handle(func(ctx context.Context, _ holdfast.Job[bookPayment]) error { return tx.Commit(ctx) }), bookPayment{})
 	}, "ended the test's transaction")
 }
@@ -149,15 +149,15 @@ func TestRunJob_RunsWhatTheCodeUnderTestEnqueued(t *testing.T) {
 	t.Parallel()
 	tx := begin(t, holdfasttest.NewPool(t))
 	id := enqueue(t, tx, sendReceipt{Email: "ada@example.com"}, holdfast.In(time.Hour), holdfast.Once("receipt:9182"))
-	wantFailure(t, func(tb testing.TB) { holdfasttest.RunJob(tb, tb.Context(), tx, payments(nil), id) }, `of kind "send_receipt"`, `for "book_payment"`)
+	wantFailure(t, func(tb *fake) { holdfasttest.RunJob(tb, tb.Context(), tx, payments(nil), id) }, `of kind "send_receipt"`, `for "book_payment"`)
 	first := holdfasttest.RunJob(t, t.Context(), tx, receipts(errRefused), id)
 	second := holdfasttest.RunJob(t, t.Context(), tx, receipts(nil), id)
 	if wantEnding(t, second, holdfasttest.Completed); second.Job.Attempt != 2 || second.Job.Fence() <= first.Job.Fence() {
 		t.Errorf("first %s, then %s", first, second)
 	}
-	wantFailure(t, func(tb testing.TB) { holdfasttest.RunJob(tb, tb.Context(), tx, receipts(nil), id) }, "is completed, want pending")
-	wantFailure(t, func(tb testing.TB) { holdfasttest.RunJob(tb, tb.Context(), tx, receipts(nil), holdfast.JobID{}) }, "not to be seen here")
-	wantFailure(t, func(tb testing.TB) {
+	wantFailure(t, func(tb *fake) { holdfasttest.RunJob(tb, tb.Context(), tx, receipts(nil), id) }, "is completed, want pending")
+	wantFailure(t, func(tb *fake) { holdfasttest.RunJob(tb, tb.Context(), tx, receipts(nil), holdfast.JobID{}) }, "not to be seen here")
+	wantFailure(t, func(tb *fake) {
 		holdfasttest.Run(tb, tb.Context(), tx, receipts(nil), sendReceipt{}, holdfast.Once("receipt:9182"))
 	}, "RunJob")
 }
@@ -188,7 +188,7 @@ func TestRunTwice_ShowsWhetherTheEffectIsDoneOnce(t *testing.T) {
 			t.Errorf("%s: %d bookings of %s and %s, want %d", name, n, first, second, test.want)
 		}
 	}
-	wantFailure(t, func(tb testing.TB) {
+	wantFailure(t, func(tb *fake) {
 		holdfasttest.RunTwice(tb, tb.Context(), begin(t, pool), receipts(nil), sendReceipt{}, holdfast.MaxAttempts(1))
 	}, "holdfast.MaxAttempts of 2 or more")
 }
