@@ -3,10 +3,11 @@
 // simulator, and the oracle that integration tests compare Postgres with.
 //
 // Queue implements worker.Queue, and beside it what producers, handlers and operators do:
-// enqueue, mark, guard, look up, redrive. It answers with the types of package domain. The
-// same history played on it and on an empty database gives the same answers, as far as the
-// database fixes them. To compare them byte by byte, give every job the id that Postgres
-// drew (NewJob.ID), and both sides the same backoff (Settings.Backoff).
+// enqueue, handle in a transaction, mark, guard, look up, redrive, set and pause queues. It
+// answers with the types of package domain. The same history played on it and on an empty
+// database gives the same answers, as far as the database fixes them. To compare them byte by
+// byte, give every job the id that Postgres drew (NewJob.ID), and both sides the same backoff
+// (Settings.Backoff); Tables shows what is kept beside jobs.
 //
 // Left out are transactions and what follows from them: every operation happens at one
 // instant and is seen by all at once, no row is locked, nothing rolls back, no reply gets

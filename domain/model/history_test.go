@@ -1,10 +1,13 @@
 package model_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,16 +36,42 @@ var (
 
 // rounds multiplies rapid's 100 histories: a stale claim whose fence differs in nothing but
 // the generation is a rare turn of events.
-const rounds = 20
+const rounds = 100
 
 func TestPromises_HoldInEveryHistory(t *testing.T) {
 	t.Parallel()
-	for round := range rounds {
+	var played atomic.Int64
+	all := rounds * historiesFactor(t)
+	t.Cleanup(func() {
+		t.Logf("%d histories were played", played.Load())
+		if meant := int64(100 * all); played.Load() < meant && !t.Failed() {
+			t.Errorf("%d histories were meant to be played", meant)
+		}
+	})
+	for round := range all {
 		t.Run(strconv.Itoa(round), func(t *testing.T) {
 			t.Parallel()
-			rapid.Check(t, playHistory)
+			rapid.Check(t, func(t *rapid.T) {
+				playHistory(t)
+				played.Add(1)
+			})
 		})
 	}
+}
+
+// historiesFactor is HOLDFAST_HISTORIES, which multiplies how many histories are played, here
+// and by the tests of integration/history_test.go; default: 1.
+func historiesFactor(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("HOLDFAST_HISTORIES")
+	if text == "" {
+		return 1
+	}
+	factor, err := strconv.Atoi(text)
+	if err != nil || factor < 1 {
+		t.Fatalf("HOLDFAST_HISTORIES is %q: a whole number from 1 on multiplies the histories", text)
+	}
+	return factor
 }
 
 func playHistory(t *rapid.T) {
@@ -57,6 +86,7 @@ func playHistory(t *rapid.T) {
 		"renew":       h.renew,
 		"settle":      h.settle,
 		"settle more": h.settle,
+		"handle":      h.handle,
 		"reclaim":     h.reclaim,
 		"keep house":  h.keepHouse,
 		"redrive":     h.redrive,
@@ -66,6 +96,8 @@ func playHistory(t *rapid.T) {
 		"advance":     func(t *rapid.T) { h.clock.Advance(someStep.Draw(t, "step")) },
 	})
 }
+
+var errBroken = errors.New("broken")
 
 func must(t *rapid.T, err error) {
 	t.Helper()
@@ -173,6 +205,30 @@ func (h history) settle(t *rapid.T) {
 	}
 	for i, answer := range h.queue.Settle(t.Context(), workerID, settlements) {
 		h.settled(t, h.queue.Now(), settlements[i], answer)
+	}
+}
+
+// handle plays a handler in a transaction. Its success counts as a completion, its error as
+// nothing at all.
+func (h history) handle(t *rapid.T) {
+	_, jobs := h.drawClaims(t)
+	job, current, broken := jobs[0], h.live(jobs[0].Claim), rapid.Bool().Draw(t, "broken")
+	ran := false
+	err := h.queue.HandleTx(func(context.Context, domain.ClaimedJob) error {
+		ran = true
+		if broken {
+			return errBroken
+		}
+		return nil
+	})(t.Context(), job)
+	switch {
+	case ran != current:
+		t.Fatalf("the handler of claim %+v ran: %t", job.Claim, ran)
+	case !current && !errors.Is(err, domain.ErrLeaseLost), current && broken && !errors.Is(err, errBroken):
+		t.Fatalf("the handler of claim %+v, current %t, answers %v", job.Claim, current, err)
+	case current && !broken:
+		answer := domain.Settled{Status: domain.StatusCompleted, Err: err}
+		h.settled(t, h.queue.Now(), domain.Settlement{Claim: job.Claim, Retention: job.Retention}, answer)
 	}
 }
 

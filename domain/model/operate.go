@@ -3,6 +3,8 @@ package model
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/holdfast-pg/holdfast/domain"
 )
@@ -77,6 +79,22 @@ func (q *Queue) FindQueue(ctx context.Context, name string) (domain.QueueSetting
 		return settings, fmt.Errorf("find queue %q: %w", name, domain.ErrUnknownQueue)
 	}
 	return settings, nil
+}
+
+// ListQueues returns the settings of all queues in the order of their names, at most limit.
+func (q *Queue) ListQueues(ctx context.Context, limit int) ([]domain.QueueSettings, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("list queues: %w", err)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	queues := []domain.QueueSettings{}
+	for _, name := range slices.Sorted(maps.Keys(q.queues)) {
+		if len(queues) < limit {
+			queues = append(queues, q.queues[name])
+		}
+	}
+	return queues, nil
 }
 
 // ensureQueue returns the settings of a queue, which is created unless it exists.
