@@ -42,7 +42,9 @@ func (q *Queue) freeHeads(where place, limit int, then time.Time) []*domain.JobR
 			return heads
 		}
 	}
-	all.after = ""
+	if len(heads) > 0 {
+		all.after = "" // The walk came around. One that found nothing may have been too early.
+	}
 	return heads
 }
 

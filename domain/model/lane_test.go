@@ -118,6 +118,19 @@ func TestInOrder_LanesTakeTurns(t *testing.T) {
 	equal(t, keys, []string{"a", "b", "c", "a", "b", "c"})
 }
 
+func TestInOrder_WalkThatFindsNothingLeavesWhereTheNextBegins(t *testing.T) {
+	t.Parallel()
+	w := newOrderedWorld(t)
+	w.enqueue(model.NewJob{Key: "a"})
+	w.enqueue(model.NewJob{Key: "a"})
+	first := w.claimLanes("w1", 1)
+	equal(t, len(first), 1)
+	equal(t, len(w.claimLanes("w1", 1)), 0)
+	w.settle(first[0], domain.Outcome{})
+	last := w.enqueue(model.NewJob{Key: "b"})
+	equal(t, idsOf(w.claimLanes("w1", 1)), []domain.JobID{last})
+}
+
 // laneOf names the lane that a job is enqueued to, "" for none.
 func laneOf(job model.NewJob, settings domain.QueueSettings) string {
 	ordered := settings.Ordered
