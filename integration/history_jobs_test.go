@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -61,7 +62,7 @@ type newJob struct {
 }
 
 func (h *history) drawJob(t *rapid.T, number int) newJob {
-	payload := json.RawMessage(fmt.Sprint(number))
+	payload := json.RawMessage(strconv.Itoa(number))
 	job := newJob{
 		theirs: domain.NewJob{Args: domain.RawArgs{JobKind: "send", Payload: payload}},
 		ours:   model.NewJob{Kind: "send", Payload: payload, Queue: h.queues[oneOfTwo.Draw(t, "queue")], Delay: someDelay.Draw(t, "delay")},

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,11 +61,12 @@ func newStage(t *testing.T) *stage {
 
 // clear empties the tables and returns the time, and the number of the latest job.
 func (s *stage) clear(t *rapid.T) (now time.Time, seq int64) {
-	statements := "DELETE FROM holdfast.queues WHERE name <> 'default';"
+	var statements strings.Builder
+	statements.WriteString("DELETE FROM holdfast.queues WHERE name <> 'default';")
 	for _, table := range []string{"inbox", "inbox_archive", "idempotency_keys", "workers", "handled", "fences", "wake"} {
-		statements += "DELETE FROM holdfast." + table + ";"
+		statements.WriteString("DELETE FROM holdfast." + table + ";")
 	}
-	s.run(t, statements)
+	s.run(t, statements.String())
 	if err := s.Pool.QueryRow(t.Context(), "SELECT clock_timestamp(), nextval('holdfast.inbox_seq')").Scan(&now, &seq); err != nil {
 		t.Fatal(err)
 	}
@@ -81,18 +83,15 @@ func (s *stage) run(t *rapid.T, statements string) {
 // shift lets time pass in the database, whose clock nobody turns: every time that is written
 // down moves back.
 func (s *stage) shift(t *rapid.T, d time.Duration) {
-	var statements string
+	var statements strings.Builder
 	for _, table := range s.columns {
-		statements += "UPDATE " + table.Table + " SET "
+		moved := make([]string, len(table.Column))
 		for i, column := range table.Column {
-			if i > 0 {
-				statements += ", "
-			}
-			statements += fmt.Sprintf("%s = %s - interval '%d seconds'", column, column, int64(d.Seconds()))
+			moved[i] = fmt.Sprintf("%s = %s - interval '%d seconds'", column, column, int64(d.Seconds()))
 		}
-		statements += ";"
+		statements.WriteString("UPDATE " + table.Table + " SET " + strings.Join(moved, ", ") + ";")
 	}
-	s.run(t, statements)
+	s.run(t, statements.String())
 }
 
 // tables reads all that is kept, in one transaction.
@@ -121,7 +120,7 @@ func collect[T any](batch *pgx.Batch, into *[]T, sql string) {
 
 // agree holds that Postgres is in the model's state.
 func (h *history) agree(t *rapid.T) {
-	jobs, tables := h.stage.tables(t)
+	jobs, tables := h.tables(t)
 	ourJobs, ours := h.model.Jobs(), h.model.Tables()
 	for i := range min(len(jobs), len(ourJobs)) {
 		h.sameJob(&jobs[i], ourJobs[i])

@@ -90,7 +90,6 @@ type history struct {
 	claims []twoClaims     // Every one that was ever made; most are over.
 	tokens map[int64]int64 // The model's for each of the database's.
 	last   int64           // The database's highest token.
-
 }
 
 // twoClaims is one claim, as Postgres and as the model gave it.
