@@ -61,3 +61,29 @@ func TestHousekeeping_WhatCanWaitIsSharedByTheWorkers(t *testing.T) {
 		equal(t, "rounds in which house was kept", len(w.calls("KeepHouse")), 3)
 	})
 }
+
+// Handlers that run for long keep nobody else's jobs waiting: a worker without a free slot
+// reclaims as any other.
+func TestComesBack_ThoughEverySlotOfTheHousekeeperIsTaken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.config.Concurrency = 1
+		gate := newGate(t)
+		busy := w.enqueue(model.NewJob{})
+		w.start(gate.handler())
+		w.advance(time.Second)
+		id := w.enqueue(model.NewJob{})
+		if _, err := w.Queue.Claim(t.Context(), domain.ClaimRequest{
+			WorkerID: "dead", Queue: domain.DefaultQueue, Buckets: []int{id.Bucket()}, Quota: 1, Batch: 1, Lease: lease,
+		}); err != nil {
+			t.Fatal(err)
+		}
+		w.advance(lease + 30*time.Second + 3*time.Second)
+		w.wantJob(busy, domain.StatusProcessing, 1)
+		w.wantJob(id, domain.StatusPending, 1)
+		gate.open(1, nil)
+		w.advance(5 * time.Second)
+		gate.open(1, nil)
+	})
+}
