@@ -14,7 +14,7 @@ PG ?=
 T ?=
 POOLER ?=
 
-.PHONY: help demo bench bench-peers test promises plans build generate verify lint fmt
+.PHONY: help demo bench bench-peers test promises plans mutants build generate verify lint fmt
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -33,6 +33,9 @@ promises: ## run the tests of the promises and of the worker (POOLER=pgbouncer r
 
 plans: ## check the plan of every hot statement, up to a million jobs
 	@HOLDFAST_TEST_PLANS=full $(if $(PG),HOLDFAST_TEST_POSTGRES_VERSION=$(PG)) $(GO_TEST) -run '^TestPlans_' ./integration
+
+mutants: ## plant known bugs one at a time: a test must catch each (ARGS='-short', '-only TEXT', '-table')
+	@$(if $(PG),HOLDFAST_TEST_POSTGRES_VERSION=$(PG)) CGO_ENABLED=0 go run ./integration/mutants $(ARGS)
 
 build: ## build bin/holdfast
 	@CGO_ENABLED=0 go build -o bin/holdfast ./cmd/holdfast
@@ -53,7 +56,7 @@ lint: ## run the pinned golangci-lint
 fmt: ## format the Go code
 	@$(LINT) fmt ./...
 
-# ARGS= are options of bench-peers, such as '--jobs 20000 --rounds 1'.
+# ARGS= are options of mutants, such as '-short', or of bench-peers, such as '--jobs 20000 --rounds 1'.
 ARGS ?=
 
 bench-peers: tools/peers/graphile/node_modules ## measure beside River, Graphile Worker and a bare loop (needs node; ARGS='--help')
