@@ -2,6 +2,7 @@ package history
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -72,25 +73,15 @@ func (w *Writer) Close() error {
 // process was killed while it wrote.
 func Read[T any](dir, name string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		var none T
-		file, err := os.Open(filepath.Join(dir, name))
-		if err != nil {
-			yield(none, err)
-			return
-		}
-		defer file.Close()
-		reader := bufio.NewReaderSize(file, 1<<20)
-		for number := 1; ; number++ {
-			line, err := reader.ReadBytes('\n')
-			if errors.Is(err, io.EOF) {
-				return
-			}
+		number := 0
+		for line, err := range Lines(dir, name) {
 			var record T
+			number++
 			if err == nil {
-				err = json.Unmarshal(line, &record)
+				err = decode(line, &record)
 			}
 			if err != nil {
-				yield(none, fmt.Errorf("%s, line %d: %w", name, number, err))
+				yield(record, fmt.Errorf("%s, line %d: %w", name, number, err))
 				return
 			}
 			if !yield(record, nil) {
@@ -98,6 +89,52 @@ func Read[T any](dir, name string) iter.Seq2[T, error] {
 			}
 		}
 	}
+}
+
+// Lines returns the lines that Read reads. Each is good until the next.
+func Lines(dir, name string) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		file, err := os.Open(filepath.Join(dir, name))
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer file.Close()
+		reader := bufio.NewReaderSize(file, 1<<20)
+		for {
+			line, err := reader.ReadSlice('\n')
+			if errors.Is(err, bufio.ErrBufferFull) {
+				var rest []byte
+				line = slices.Clone(line)
+				rest, err = reader.ReadBytes('\n')
+				line = append(line, rest...)
+			}
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(line, nil) {
+				return
+			}
+		}
+	}
+}
+
+// decode reads a line. A field that the record does not have is an error: it was written by
+// somebody who meant more than is understood here.
+func decode(line []byte, record any) error {
+	decoder := json.NewDecoder(bytes.NewReader(line))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(record); err != nil {
+		return err
+	}
+	if rest := bytes.TrimSpace(line[decoder.InputOffset():]); len(rest) > 0 {
+		return fmt.Errorf("%.20q follows the record", rest)
+	}
+	return nil
 }
 
 // Finish writes the manifest of a complete run, with the lines of every file as they are now.
@@ -109,7 +146,7 @@ func Finish(dir string, run Run) error {
 	run.Lines = map[string]int{}
 	for _, path := range names {
 		name := filepath.Base(path)
-		if run.Lines[name], err = countLines(dir, name); err != nil {
+		if run.Lines[name], _, err = countLines(dir, name); err != nil {
 			return err
 		}
 	}
@@ -137,15 +174,19 @@ func Open(dir string) (Run, error) {
 	if err := json.Unmarshal(manifest, &run); err != nil {
 		return run, fmt.Errorf("%w: %s: %w", ErrCutShort, ManifestFile, err)
 	}
-	for _, name := range []string{WALFile, SinkFile, FaultsFile, FinalFile} {
+	own := []string{WALFile, SinkFile, FaultsFile, FinalFile} // Nobody kills the one who writes these.
+	for _, name := range own {
 		if _, found := run.Lines[name]; !found {
 			return run, fmt.Errorf("%w: %s is not in %s", ErrCutShort, name, ManifestFile)
 		}
 	}
 	for name, want := range run.Lines {
-		lines, err := countLines(dir, name)
+		lines, half, err := countLines(dir, name)
 		if err != nil {
 			return run, fmt.Errorf("%w: %w", ErrCutShort, err)
+		}
+		if half && slices.Contains(own, name) {
+			return run, fmt.Errorf("%w: the last line of %s has no end", ErrCutShort, name)
 		}
 		if lines != want {
 			return run, fmt.Errorf("%w: %s has %d lines, of %d", ErrCutShort, name, lines, want)
@@ -154,22 +195,25 @@ func Open(dir string) (Run, error) {
 	return run, nil
 }
 
-// countLines counts the lines of a file that have an end.
-func countLines(dir, name string) (count int, err error) {
+// countLines counts the lines of a file that have an end, and tells whether half a one follows.
+func countLines(dir, name string) (count int, half bool, err error) {
 	file, err := os.Open(filepath.Join(dir, name))
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	defer file.Close()
 	reader := bufio.NewReaderSize(file, 1<<20)
 	for {
-		switch _, err := reader.ReadSlice('\n'); {
+		switch part, err := reader.ReadSlice('\n'); {
 		case errors.Is(err, io.EOF):
-			return count, nil
+			return count, half || len(part) > 0, nil
 		case err == nil:
 			count++
+			half = false
 		case !errors.Is(err, bufio.ErrBufferFull):
-			return 0, err
+			return 0, false, err
+		default:
+			half = true
 		}
 	}
 }

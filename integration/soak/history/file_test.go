@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/holdfast-pg/holdfast/integration/soak/history"
@@ -77,6 +78,7 @@ func TestRun_CutShortCannotBeJudged(t *testing.T) {
 		"half sink":      func(dir string) error { return os.Truncate(filepath.Join(dir, history.SinkFile), 70) },
 		"no client":      func(dir string) error { return os.Remove(filepath.Join(dir, history.ClientFile("worker-1"))) },
 		"no such folder": os.RemoveAll,
+		"half a line":    func(dir string) error { return appendTo(dir, history.WALFile, `{"lsn`) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -95,14 +97,7 @@ func TestRun_CutShortCannotBeJudged(t *testing.T) {
 func TestRead_LeavesOutHalfALine(t *testing.T) {
 	t.Parallel()
 	dir := record(t)
-	file, err := os.OpenFile(filepath.Join(dir, history.ClientFile("worker-1")), os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := file.WriteString(`{"op":"se`); err != nil {
-		t.Fatal(err)
-	}
-	if err := file.Close(); err != nil {
+	if err := appendTo(dir, history.ClientFile("worker-1"), `{"op":"se`); err != nil {
 		t.Fatal(err)
 	}
 	if ops := read[history.Op](t, dir, history.ClientFile("worker-1")); len(ops) != 1 {
@@ -111,4 +106,32 @@ func TestRead_LeavesOutHalfALine(t *testing.T) {
 	if _, err := history.Open(dir); err != nil {
 		t.Error(err)
 	}
+}
+
+// A field that nobody here knows may say that the record means something else.
+func TestRead_UnknownFieldIsAnError(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{`{"op":"claim","colour":"red"}`, `{"op":"claim"}{"op":"claim"}`, `claim`, ``} {
+		dir := record(t)
+		if err := appendTo(dir, history.ClientFile("worker-1"), line+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		var last error
+		for _, err := range history.Read[history.Op](dir, history.ClientFile("worker-1")) {
+			last = err
+		}
+		if last == nil || !strings.Contains(last.Error(), "client-worker-1.jsonl, line 2") {
+			t.Errorf("%q: error %v", line, last)
+		}
+	}
+}
+
+func appendTo(dir, name, text string) error {
+	file, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	_, err = file.WriteString(text)
+	return err
 }

@@ -95,6 +95,17 @@ type Op struct {
 	Resource   string `json:"resource,omitempty"`  // Of an effect.
 }
 
+// Booking is the kind whose handler completes its job with HandleTx, in one transaction with a
+// row of Ledger. Its claims that end so have no settle record.
+const Booking = "booking"
+
+// What is done to the system, of what every run must show.
+const (
+	ServerCrash     = "server crash"        // Without a checkpoint; it comes back.
+	CutBeforeCommit = "cut before a commit" // The COMMIT never reached the server.
+	CutAfterCommit  = "cut after a commit"  // It did, and its reply never came back.
+)
+
 // What a change does.
 const (
 	Insert = "insert"
@@ -139,8 +150,13 @@ type Row struct {
 	MaxAttempts    int       `json:"max_attempts,omitempty"`
 	Generation     int64     `json:"generation,omitempty"`
 	ClaimedBy      string    `json:"claimed_by,omitempty"`
+	ClaimedAt      time.Time `json:"claimed_at,omitzero"` // When the transaction of the claim began, by the database's clock.
 	LeaseExpiresAt time.Time `json:"lease_expires_at,omitzero"`
 	AvailableAt    time.Time `json:"available_at,omitzero"`
+
+	// LastError tells a retry from a reclaim, which leaves it as it is unless it dead-letters. For
+	// that each run's error is to differ from the one before, for instance by the generation.
+	LastError string `json:"last_error,omitempty"`
 }
 
 // Effect is a write that reached the sink, in the order in which the sink committed them.
