@@ -51,14 +51,15 @@ var guests = map[string][]string{
 	"github.com/HdrHistogram/hdrhistogram-go":    {"app"},
 	"github.com/shirou/gopsutil/v4":              {"app"},
 	"github.com/testcontainers":                  {"integration"},
+	"github.com/anishathalye/porcupine":          {"integration"},
 	"database/sql":                               {"gen", "db", "integration"},
 }
 
 // strangers are what a program that only imports the library must not link.
 var strangers = []string{
 	"github.com/lib/pq", "github.com/fergusstrange/embedded-postgres", "github.com/pressly/goose/v3",
-	"github.com/urfave/cli", "github.com/lmittmann/tint", "github.com/HdrHistogram/hdrhistogram-go", "github.com/shirou/gopsutil", "github.com/testcontainers", "testing",
-	module + "/db", module + "/app", module + "/holdfasttest", module + "/internal/testdb",
+	"github.com/urfave/cli", "github.com/lmittmann/tint", "github.com/HdrHistogram/hdrhistogram-go", "github.com/shirou/gopsutil", "github.com/testcontainers", "github.com/anishathalye/porcupine", "testing",
+	module + "/db", module + "/app",
 }
 
 // listed is what `go list -json` tells of a package.
