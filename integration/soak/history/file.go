@@ -100,7 +100,7 @@ func Lines(dir, name string) iter.Seq2[[]byte, error] {
 			return
 		}
 		defer file.Close()
-		reader := bufio.NewReaderSize(file, 1<<20)
+		reader := bufio.NewReaderSize(file, 1<<16)
 		for {
 			line, err := reader.ReadSlice('\n')
 			if errors.Is(err, bufio.ErrBufferFull) {
@@ -202,7 +202,7 @@ func countLines(dir, name string) (count int, half bool, err error) {
 		return 0, false, err
 	}
 	defer file.Close()
-	reader := bufio.NewReaderSize(file, 1<<20)
+	reader := bufio.NewReaderSize(file, 1<<16)
 	for {
 		switch part, err := reader.ReadSlice('\n'); {
 		case errors.Is(err, io.EOF):
