@@ -66,7 +66,7 @@ func openPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
 		return nil, fmt.Errorf("%w: %s", ErrInvalidURL, withoutURL(err))
 	}
 	if hasStrayAt(url) {
-		return nil, fmt.Errorf("%w: an @ stands in the host or in the database name; in a user name or a password write %%40 for @ and %%2F for /", ErrInvalidURL)
+		return nil, fmt.Errorf("%w: an @ stands in the host, in the database name or in a parameter; in a user name or a password write %%40 for @ and %%2F for /", ErrInvalidURL)
 	}
 	if !strings.Contains(url, "default_query_exec_mode") {
 		// Named prepared statements, the driver's default, break behind PgBouncer before 1.21.
@@ -80,7 +80,11 @@ func openPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
 func withoutURL(err error) string {
 	text := err.Error()
 	if end := strings.LastIndex(text, "`: "); end >= 0 {
-		return text[end+len("`: "):]
+		text = text[end+len("`: "):]
+	}
+	// What it quotes is where it stopped reading, which may be within the password.
+	if first, last := strings.Index(text, `"`), strings.LastIndex(text, `"`); first < last {
+		text = text[:first] + "…" + text[last+1:]
 	}
 	return text
 }
@@ -90,6 +94,9 @@ func withoutURL(err error) string {
 func hasStrayAt(url string) bool {
 	_, rest, isURL := strings.Cut(url, "://")
 	if end := strings.IndexAny(rest, "@/"); end >= 0 && rest[end] == '@' {
+		if user, _, _ := strings.Cut(rest[:end], ":"); strings.Contains(user, "?") {
+			return isURL // It belongs to a password among the parameters.
+		}
 		rest = rest[end+1:]
 	}
 	rest, _, _ = strings.Cut(rest, "?")

@@ -42,12 +42,17 @@ func TestPassword_IsNotInTheMessageWhenTheURLIsMalformed(t *testing.T) {
 		"pool setting":            "postgres://u:canary@127.0.0.1:1/db?pool_max_conns=nosuch",
 		"percent in the password": "postgres://u:canary%zz@127.0.0.1:1/db",
 		"space in the password":   "postgres://u:canary canary@127.0.0.1:1/db",
+		"slash and space":         "postgres://u:/canary @127.0.0.1:1/db",
+		"slash and percent":       "postgres://u:/canary@%",
+		"at in a parameter":       "postgres://?user=u&password=canary@",
 		"slash in the password":   "postgres://u:canary/canary@127.0.0.1:1/db",
 		"digits before the slash": "postgres://u:12/canary@127.0.0.1:1/db",
 		"at in the password":      "postgres://u:p@canary@127.0.0.1:1/db",
 		"backquote":               "postgres://u:ca`: canary@127.0.0.1:port/db",
 		"keywords":                "host=127.0.0.1 port=nosuch password=canary",
 		"open quote":              "host=127.0.0.1 password='canary canary",
+		"quote in the password":   "host=127.0.0.1 password='a'canary b' user=u",
+		"space in a keyword":      "host=127.0.0.1 password=a canary user=u",
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, line := range []string{"migrate status", "work --exec true"} {
