@@ -11,6 +11,7 @@ package embedded
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -36,9 +37,9 @@ type Options struct {
 
 // Server is a running private server.
 type Server struct {
-	url  string
-	bins binaries
-	dir  string
+	setup
+	url string
+	dir string
 
 	log      *os.File      // Opened before the server starts, so that it can be read when the directory is gone.
 	lifeline *os.File      // The writing end of the guard's pipe. Closing it, or dying, ends the server.
@@ -75,7 +76,7 @@ func (h host) start(ctx context.Context, o Options) (*Server, error) {
 		return nil, fmt.Errorf("start a private server: %w", err)
 	}
 	for attempt := 1; ; attempt++ {
-		s, err := h.launch(ctx, bins, o.Parameters, who)
+		s, err := h.launch(ctx, setup{bins: bins, parameters: o.Parameters, who: who, password: rand.Text()})
 		if err == nil {
 			return s, nil
 		}
@@ -112,8 +113,9 @@ func (s *Server) shutdown() error {
 	return nil
 }
 
-func newServer(bins binaries, url, dir string, log, lifeline *os.File) *Server {
-	s := &Server{url: url, bins: bins, dir: dir, log: log, lifeline: lifeline, exited: make(chan struct{})}
+func newServer(from setup, port int, dir string, log, lifeline *os.File) *Server {
+	url := fmt.Sprintf("postgres://holdfast:%s@127.0.0.1:%d/postgres?sslmode=disable", from.password, port)
+	s := &Server{setup: from, url: url, dir: dir, log: log, lifeline: lifeline, exited: make(chan struct{})}
 	s.stop = sync.OnceValue(s.shutdown)
 	return s
 }

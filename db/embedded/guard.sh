@@ -39,12 +39,17 @@ trap : TERM QUIT
 reader=$!
 exec 3<&-
 
-"$bin/initdb" --pgdata="$dir/data" --username=holdfast --pwfile="$dir/password" --auth=scram-sha-256 \
-    --encoding=UTF8 --locale=C --no-sync &&
+{
+    [ -d "$dir/data" ] || # A copy of another server's.
+        "$bin/initdb" --pgdata="$dir/data" --username=holdfast --pwfile="$dir/password" --auth=scram-sha-256 \
+            --encoding=UTF8 --locale=C --no-sync
+} &&
     while
         "$bin/postgres" -D "$dir/data" "$@"
         [ -e "$dir/again" ] # The program wants it restarted.
     do
+        # The program wants a copy of the data as it lies there meanwhile.
+        [ ! -d "$dir/copy" ] || cp -R -- "$dir/data/." "$dir/copy"
         rm -f -- "$dir/again"
     done
 

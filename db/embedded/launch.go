@@ -3,7 +3,6 @@ package embedded
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -29,19 +28,32 @@ const startLimit = 2 * time.Minute
 
 var errPortTaken = errors.New("another program took the port")
 
+// setup is what a server is started from.
+type setup struct {
+	bins       binaries
+	parameters map[string]string
+	who        account
+	password   string // The superuser's.
+	data       string // The data to take over; "" for a new cluster's.
+}
+
 // launch creates a data directory, starts a server on it and waits until the server accepts connections.
-func (h host) launch(ctx context.Context, bins binaries, parameters map[string]string, who account) (*Server, error) {
+func (h host) launch(ctx context.Context, from setup) (*Server, error) {
 	port, err := h.port()
 	if err != nil {
 		return nil, fmt.Errorf("find a free port: %w", err)
 	}
-	password := rand.Text()
-	dir, err := privateDir(password, who)
+	dir, err := privateDir(from.password, from.who)
 	if err != nil {
 		return nil, err
 	}
-	url := fmt.Sprintf("postgres://holdfast:%s@127.0.0.1:%d/postgres?sslmode=disable", password, port)
-	s, err := runGuard(bins, url, dir, settings(parameters, port), who)
+	if from.data != "" {
+		err = os.Rename(from.data, filepath.Join(dir, "data"))
+	}
+	var s *Server
+	if err == nil {
+		s, err = runGuard(from, dir, port)
+	}
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -118,7 +130,7 @@ func settings(parameters map[string]string, port int) []string {
 
 // runGuard starts the script that runs the server, and one goroutine that waits for it. The goroutine
 // ends when Stop closes the lifeline, or earlier when the server ends by itself.
-func runGuard(bins binaries, url, dir string, args []string, who account) (*Server, error) {
+func runGuard(from setup, dir string, port int) (*Server, error) {
 	log, err := os.OpenFile(filepath.Join(dir, "log"), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("create the server's log: %w", err)
@@ -127,15 +139,15 @@ func runGuard(bins binaries, url, dir string, args []string, who account) (*Serv
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("create the guard's pipe: %w", err), log.Close())
 	}
-	args = append([]string{filepath.Join(dir, "guard"), dir, bins.dir}, args...)
-	cmd := serverCommand(exec.Command("/bin/sh", args...), who)
+	args := append([]string{filepath.Join(dir, "guard"), dir, from.bins.dir}, settings(from.parameters, port)...)
+	cmd := serverCommand(exec.Command("/bin/sh", args...), from.who)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{listen} // Descriptor 3 of the child.
 	err = errors.Join(cmd.Start(), listen.Close())
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("run the guard: %w", err), log.Close(), lifeline.Close())
 	}
-	s := newServer(bins, url, dir, log, lifeline)
+	s := newServer(from, port, dir, log, lifeline)
 	go func() {
 		_ = cmd.Wait() // Always "killed", by the script's own hand; the log says how the server ended.
 		close(s.exited)

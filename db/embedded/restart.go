@@ -21,9 +21,10 @@ func (s *Server) Restart(ctx context.Context) error {
 }
 
 // RestartAsStandby shuts the server down in good order and starts it again as a standby that follows
-// nobody, for good: it answers queries and refuses to write. Otherwise it is like [Server.Restart].
+// nobody: until [Server.Promote] it answers queries and refuses to write. Otherwise it is like
+// [Server.Restart].
 func (s *Server) RestartAsStandby(ctx context.Context) error {
-	err := s.writeSignal("standby.signal")
+	err := s.writeSignal("data")
 	if err == nil {
 		err = s.restart(ctx, inOrder)
 	}
@@ -31,19 +32,6 @@ func (s *Server) RestartAsStandby(ctx context.Context) error {
 		return fmt.Errorf("restart the private server as a standby: %w", err)
 	}
 	return nil
-}
-
-// writeSignal puts an empty file into the data, which the server's account may remove.
-func (s *Server) writeSignal(name string) error {
-	who, err := serverAccount()
-	if err != nil {
-		return err
-	}
-	file := filepath.Join(s.dir, "data", name)
-	if err := os.WriteFile(file, nil, 0o600); err != nil || who == (account{}) {
-		return err
-	}
-	return os.Chown(file, who.uid, who.gid)
 }
 
 // restart asks the guard to run the server again, and ends it. The guard removes the file that asks for it

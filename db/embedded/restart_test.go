@@ -46,6 +46,12 @@ func TestRestart_StandbyAnswersAndRefusesToWrite(t *testing.T) {
 	if answer := ask(t, s, "SELECT n::text || pg_is_in_recovery()::text FROM kept"); answer != "7true" {
 		t.Errorf("the standby answers %q", answer)
 	}
+	wantReadOnly(t, s)
+}
+
+// wantReadOnly fails the test if the server accepts a write to the table kept.
+func wantReadOnly(t *testing.T, s *Server) {
+	t.Helper()
 	_, err := connect(t, s).Exec(t.Context(), "UPDATE kept SET n = 8")
 	var refused *pgconn.PgError
 	if !errors.As(err, &refused) || refused.Code != "25006" {
