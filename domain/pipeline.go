@@ -96,6 +96,7 @@ func (p pipeline) send(ctx context.Context, sql string, args []any) (pgx.BatchRe
 type pipelineRows struct {
 	pgx.Rows
 	results pgx.BatchResults
+	closed  bool
 	err     error
 }
 
@@ -108,8 +109,13 @@ func (r *pipelineRows) Next() bool {
 }
 
 // Close reads the pipeline to its end, where the transaction commits. It may be called again.
+// The driver's may not: after an error it would touch a connection that is somebody else's.
 func (r *pipelineRows) Close() {
 	r.Rows.Close()
+	if r.closed {
+		return
+	}
+	r.closed = true
 	if err := r.results.Close(); err != nil && r.err == nil {
 		r.err = err
 	}
