@@ -84,10 +84,11 @@ func (q *Queue) claim(job *domain.JobRecord, workerID string, lease time.Duratio
 	q.leaveLine(job)
 	now := q.now()
 	deadline := toMicroseconds(now.Add(lease))
+	q.advanceEpoch()
 	q.generation++
 	job.Status = domain.StatusProcessing
 	job.ClaimedBy, job.ClaimedAt, job.LeaseExpiresAt = &workerID, &now, &deadline
-	job.Generation = q.settings.Epoch<<40 + q.generation
+	job.Generation = q.epoch<<40 + q.generation
 	job.Attempts++
 }
 

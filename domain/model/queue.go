@@ -15,7 +15,7 @@ type Settings struct {
 	// BucketCount is how many buckets partition keys hash into; default: 1024.
 	BucketCount int
 
-	// Epoch is the high part of every lease generation; default: 1.
+	// Epoch is the high part of every lease generation until a failover; default: 1.
 	Epoch int64
 
 	// Now tells the time to which the skew of the database is added; default: time.Now. Give
@@ -40,6 +40,8 @@ type Queue struct {
 	skew       time.Duration
 	seq        int64 // The latest job's.
 	generation int64 // The latest claim's, without its epoch.
+	epoch      int64
+	promotions int64 // Since the epoch was raised.
 	queues     map[string]domain.QueueSettings
 	inbox      map[domain.JobID]*domain.JobRecord
 	lines      map[place][]*domain.JobRecord
@@ -73,6 +75,7 @@ func New(settings Settings) *Queue {
 		fences:   map[string]fence{},
 		armed:    map[bell]bool{},
 	}
+	q.epoch = q.settings.Epoch
 	q.createArchiveDays(14)
 	return q
 }
@@ -102,9 +105,11 @@ func (q *Queue) Open(ctx context.Context) (domain.Meta, error) {
 	if err := ctx.Err(); err != nil {
 		return domain.Meta{}, fmt.Errorf("read the schema's version: %w", err)
 	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	return domain.Meta{
 		BucketCount:   q.settings.BucketCount,
-		Epoch:         q.settings.Epoch,
+		Epoch:         q.epoch,
 		SchemaVersion: domain.SchemaVersion,
 		OldestBinary:  domain.SchemaVersion,
 	}, nil
