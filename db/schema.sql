@@ -248,6 +248,7 @@ CREATE TABLE holdfast.meta (
     epoch bigint NOT NULL DEFAULT 1,
     schema_version integer NOT NULL,
     oldest_binary integer NOT NULL,
+    incarnation text COLLATE "C" NOT NULL,
     CONSTRAINT meta_pkey PRIMARY KEY (singleton),
     CONSTRAINT meta_bucket_count_in_range CHECK (bucket_count >= 1 AND bucket_count <= 16384),
     CONSTRAINT meta_epoch_in_range CHECK (epoch >= 1 AND epoch <= 4194303),
@@ -256,9 +257,10 @@ CREATE TABLE holdfast.meta (
 COMMENT ON TABLE holdfast.meta IS 'Facts about this installation, in one row.';
 COMMENT ON COLUMN holdfast.meta.singleton IS 'Always true: the primary key that keeps the table at one row.';
 COMMENT ON COLUMN holdfast.meta.bucket_count IS 'How many buckets partition keys hash into. Fixed while the inbox holds jobs: a job keeps the bucket it was enqueued with.';
-COMMENT ON COLUMN holdfast.meta.epoch IS 'The high part of every lease generation. A failover that may have lost commits raises it, so that no token is given out twice.';
+COMMENT ON COLUMN holdfast.meta.epoch IS 'The high part of every lease generation. It is raised by itself when the incarnation is another, so that no token is given out twice.';
 COMMENT ON COLUMN holdfast.meta.schema_version IS 'The migration this schema stands at. A program that needs a later one refuses to start.';
 COMMENT ON COLUMN holdfast.meta.oldest_binary IS 'The lowest schema version that a program may have been built for and still run here.';
+COMMENT ON COLUMN holdfast.meta.incarnation IS 'The incarnation of the database that the epoch holds for. No claim is made under another: the first one raises the epoch.';
 
 CREATE TABLE holdfast.queues (
     name text COLLATE "C" NOT NULL,
@@ -512,6 +514,32 @@ END
 $function$;
 COMMENT ON FUNCTION holdfast.drop_archive_days() IS 'Drops the archive days that are older than the longest retention of any queue, and tells how many; 0 also when a reader holds the archive. Runs with its owner''s rights.';
 REVOKE ALL ON FUNCTION holdfast.drop_archive_days() FROM PUBLIC;
+
+CREATE FUNCTION holdfast.incarnation()
+ RETURNS text
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog'
+AS $function$
+DECLARE
+    cluster bigint := 0;
+    timeline bigint := 0;
+BEGIN
+    BEGIN
+        SELECT control.system_identifier INTO cluster FROM pg_control_system() AS control;
+    EXCEPTION WHEN OTHERS THEN
+        NULL;
+    END;
+    -- That of the next record. The control file still names the old one right after a promotion.
+    BEGIN
+        timeline := ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint;
+    EXCEPTION WHEN OTHERS THEN
+        NULL;
+    END;
+    RETURN cluster || '/' || 'holdfast.meta'::regclass::oid || '/' || timeline;
+END
+$function$;
+COMMENT ON FUNCTION holdfast.incarnation() IS 'Which history of the database this is: the identifier of its cluster, the OID of meta, which a restore from a dump changes, and the timeline, which a promotion changes; a restart changes none. 0 for what the server does not tell.';
 
 CREATE FUNCTION holdfast.new_job_id(bucket integer)
  RETURNS uuid

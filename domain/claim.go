@@ -31,7 +31,7 @@ func (q *Queue) Claim(ctx context.Context, request ClaimRequest) ([]ClaimedJob, 
 	if request.Lanes {
 		claim = q.claimLanes
 	}
-	jobs, err := claim(ctx, request)
+	jobs, err := q.claimInEpoch(ctx, func() ([]ClaimedJob, error) { return claim(ctx, request) })
 	if err != nil {
 		return jobs, fmt.Errorf("claim from queue %q: %w", request.Queue, explain(err))
 	}

@@ -93,6 +93,7 @@ const (
 	invalidSchemaName = "3F000"
 	readOnly          = "25006"
 	checkViolation    = "23514"
+	notNullViolation  = "23502"
 	dataException     = "22" // The class: no such number, time or text.
 )
 

@@ -6,6 +6,8 @@
 -- long as any open transaction might see them. Ordered jobs are left to ClaimLanes. Called by
 -- domain/claim.go.
 -- Zero rows: nothing is due, everything due is locked by another claim, or the queue is paused.
+-- A null in lease_generation (23502) is refused where AdvanceEpoch has to run first: the epoch
+-- is that of another incarnation of the database.
 -- No ORDER BY stands around the probes, so that they stop as soon as the batch is full: the
 -- cost does not grow with the backlog.
 -- Index: inbox_claim_idx, then inbox_pkey. Locks: the rows it returns; skips locked ones.
@@ -52,8 +54,13 @@ SET
     claimed_at = now(),
     lease_expires_at = now() + @lease::interval,
     -- Drawn for each row, after its lock: drawn once a batch, a later claim of a row could
-    -- get the smaller token.
-    lease_generation = (SELECT meta.epoch FROM holdfast.meta AS meta WHERE meta.singleton) * 1099511627776 + nextval('holdfast.generation_seq'),
+    -- get the smaller token. Without an epoch it is null, which the column refuses.
+    lease_generation = (
+        SELECT meta.epoch
+        FROM holdfast.meta AS meta
+        WHERE meta.singleton
+            AND meta.incarnation = holdfast.incarnation()
+    ) * 1099511627776 + nextval('holdfast.generation_seq'),
     attempts = job.attempts + 1
 FROM picked
 WHERE job.id = ANY(ARRAY[picked.id])

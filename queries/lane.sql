@@ -52,6 +52,7 @@ COMMIT;
 -- @due_for. Called by domain/lane.go as the statement after LockLanes, whose buckets it takes:
 -- its snapshot must be newer than their locks, so the two never become one statement.
 -- The unique index inbox_lane_processing_idx makes an error (23505) of a mistake in this.
+-- As in ClaimJobs, a null in lease_generation (23502) asks for AdvanceEpoch.
 -- The walk goes through the buckets in the order given, and in each around the ring of its
 -- keys, from the one after that in @after_keys, over at most @keys of them. It is lazy: it
 -- stops as soon as the batch is full. A row with lease_generation 0 is no job: it names the
@@ -221,8 +222,13 @@ claimed AS (
         claimed_by = @worker_id::text,
         claimed_at = now(),
         lease_expires_at = now() + @lease::interval,
-        -- Drawn for each row, after its lock, as in ClaimJobs.
-        lease_generation = (SELECT meta.epoch FROM holdfast.meta AS meta WHERE meta.singleton) * 1099511627776 + nextval('holdfast.generation_seq'),
+        -- Drawn for each row, after its lock, and null without an epoch, as in ClaimJobs.
+        lease_generation = (
+            SELECT meta.epoch
+            FROM holdfast.meta AS meta
+            WHERE meta.singleton
+                AND meta.incarnation = holdfast.incarnation()
+        ) * 1099511627776 + nextval('holdfast.generation_seq'),
         attempts = job.attempts + 1
     FROM picked
     WHERE job.id = ANY(ARRAY[picked.id])
