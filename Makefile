@@ -14,7 +14,7 @@ PG ?=
 T ?=
 POOLER ?=
 
-.PHONY: help demo bench bench-peers test promises plans mutants build generate verify lint fmt
+.PHONY: help demo bench bench-peers test promises plans mutants soak check-run build generate verify lint fmt
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -49,6 +49,19 @@ verify: ## fail when generated files or SQL rules have drifted (needs a C compil
 	@go test -count=1 -run '^TestSchema_FileIsCurrent$$' ./integration
 	@go mod tidy -diff
 	@go vet ./...
+
+# SOAK=60m is how long to do harm, SEED=7 what chooses it, DIR= where the history goes.
+SOAK ?= 90s
+SEED ?= 0
+DIR ?=
+
+soak: ## keep every promise while everything fails, and judge it (SOAK=60m SEED=7 DIR=…)
+	@CGO_ENABLED=0 go build -o bin/soak ./integration/soak
+	@bin/soak run --length '$(SOAK)' --seed '$(SEED)' $(if $(DIR),--dir '$(DIR)')
+
+check-run: ## judge a soak again (DIR=…)
+	@CGO_ENABLED=0 go build -o bin/soak ./integration/soak
+	@bin/soak check $(if $(DIR),'$(DIR)')
 
 lint: ## run the pinned golangci-lint
 	@$(LINT) run ./...

@@ -59,7 +59,7 @@ var guests = map[string][]string{
 var strangers = []string{
 	"github.com/lib/pq", "github.com/fergusstrange/embedded-postgres", "github.com/pressly/goose/v3",
 	"github.com/urfave/cli", "github.com/lmittmann/tint", "github.com/HdrHistogram/hdrhistogram-go", "github.com/shirou/gopsutil", "github.com/testcontainers", "github.com/anishathalye/porcupine", "testing",
-	module + "/db", module + "/app",
+	module + "/db", module + "/app", module + "/holdfasttest", module + "/internal/testdb",
 }
 
 // listed is what `go list -json` tells of a package.

@@ -99,7 +99,8 @@ type Op struct {
 // row of Ledger. Its claims that end so have no settle record.
 const Booking = "booking"
 
-// What is done to the system, of what every run must show.
+// What is done to the system, of what every run must show. The kinds of the cuts begin so, and go
+// on with what was cut.
 const (
 	ServerCrash     = "server crash"        // Without a checkpoint; it comes back.
 	CutBeforeCommit = "cut before a commit" // The COMMIT never reached the server.

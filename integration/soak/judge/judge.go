@@ -11,6 +11,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/holdfast-pg/holdfast/integration/soak/history"
 )
@@ -179,14 +180,12 @@ func (j *judge) readFaults(ctx context.Context) error {
 		}
 		j.faults[fault.Kind]++
 		j.counts.Faults++
-		switch fault.Kind {
-		case history.ServerCrash:
-			if j.recovered.last > nanos(fault.End) {
-				j.reach(crashed)
-			}
-		case history.CutBeforeCommit:
+		switch {
+		case fault.Kind == history.ServerCrash && j.recovered.last > nanos(fault.End):
+			j.reach(crashed)
+		case strings.HasPrefix(fault.Kind, history.CutBeforeCommit):
 			j.reach(cutBefore)
-		case history.CutAfterCommit:
+		case strings.HasPrefix(fault.Kind, history.CutAfterCommit):
 			j.reach(cutAfter)
 		}
 		return nil
