@@ -21,7 +21,7 @@ import (
 func main() {
 	if err := run(os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
-		os.Exit(1) //nolint:forbidigo // A program of its own.
+		os.Exit(1)
 	}
 }
 

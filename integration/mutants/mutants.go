@@ -20,9 +20,10 @@ const (
 	onPostgres = "integration"
 	inWorker   = "worker"
 	inDomain   = "domain"
+	inJudge    = "integration/soak/judge"
 )
 
 // mutants returns the table, in the order of the promises.
 func mutants() []mutant {
-	return slices.Concat(ofEnqueue(), ofClaims(), ofLanes(), ofSettlements(), ofTransactions(), ofWorkers(), ofHousekeeping())
+	return slices.Concat(ofEnqueue(), ofClaims(), ofLanes(), ofSettlements(), ofTransactions(), ofWorkers(), ofHousekeeping(), ofJudge())
 }

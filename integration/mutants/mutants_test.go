@@ -38,7 +38,7 @@ func TestMutants_EachFitsItsFile(t *testing.T) {
 func TestMutants_NamedTestsExist(t *testing.T) {
 	t.Parallel()
 	sources := map[string]string{}
-	for _, folder := range []string{onPostgres, inWorker, inDomain} {
+	for _, folder := range []string{onPostgres, inWorker, inDomain, inJudge} {
 		files, err := filepath.Glob(filepath.Join(root, folder, "*_test.go"))
 		if err != nil {
 			t.Fatal(err)

@@ -58,6 +58,9 @@ func markdown(mutants []mutant) string {
 
 // rung names the rung of the ladder on which a test stands, by its folder.
 func rung(folder string) string {
+	if folder == inJudge {
+		return "the judge by itself"
+	}
 	switch first, _, _ := strings.Cut(filepath.ToSlash(folder), "/"); first {
 	case "domain":
 		return "a rule by itself"
