@@ -5,8 +5,9 @@ LINT := go tool -modfile=tools/lint.mod golangci-lint
 
 # The race detector needs a C compiler; without one the tests run without it. RACE= turns it off.
 RACE ?= $(if $(shell command -v cc || command -v gcc || command -v clang),1)
-# -count=1, because the result depends on a server of which go's test cache does not know.
-GO_TEST := $(if $(RACE),CGO_ENABLED=1 go test -race,CGO_ENABLED=0 go test) -count=1
+# -count=1, because the result depends on a server of which go's test cache does not know. With the race detector, two slow
+# cores take most of ten minutes.
+GO_TEST := $(if $(RACE),CGO_ENABLED=1 go test -race,CGO_ENABLED=0 go test) -count=1 -timeout 20m
 
 # PG=14 … PG=18 runs the tests on a private server of that version; T= selects tests by name;
 # POOLER= is a PgBouncer to run the promises through.

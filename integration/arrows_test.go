@@ -46,7 +46,7 @@ var guests = map[string][]string{
 	"github.com/pressly/goose/v3":                {"db", "app", "cmd", "integration"},
 	"github.com/fergusstrange/embedded-postgres": {"db/embedded"},
 	"github.com/lib/pq":                          {},
-	"github.com/urfave/cli/v2":                   {"cmd"},
+	"github.com/urfave/cli/v2":                   {"cmd", "integration"},
 	"github.com/lmittmann/tint":                  {"app"},
 	"github.com/HdrHistogram/hdrhistogram-go":    {"app"},
 	"github.com/shirou/gopsutil/v4":              {"app"},
