@@ -19,6 +19,10 @@ const (
 	// slowClaim is the time of a claim that halves the batch.
 	slowClaim = 50 * time.Millisecond
 
+	// longestRetry bounds the rest after a claim that failed: no ring ends it, and IdlePoll may be
+	// long where rings do.
+	longestRetry = 2 * time.Second
+
 	// longestRest bounds the rest after a claim that found less than it asked for.
 	longestRest = 3 * time.Millisecond
 )
@@ -48,7 +52,7 @@ func (s *session) claimLoop(ctx context.Context) {
 		switch {
 		case err != nil:
 			s.log.Error("cannot claim, trying again", "error", err)
-			goesOn = pause(ctx, s.Clock, s.nextWait(p))
+			goesOn = pause(ctx, s.Clock, min(s.nextWait(p), longestRetry))
 		case claimed == 0 && !full:
 			goesOn = s.idle(ctx, p)
 		default:

@@ -97,6 +97,20 @@ func TestClaim_ErrorsBackOff(t *testing.T) {
 	})
 }
 
+// A worker that relies on rings may poll once an hour, but not because a claim failed.
+func TestClaim_ErrorIsNoReasonToSleepLong(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.config.ActivePoll, w.config.IdlePoll = time.Hour, time.Hour
+		w.spoil("Claim", fault{err: errCut})
+		id := w.enqueue(model.NewJob{})
+		w.start(returning(nil))
+		w.advance(3 * time.Second)
+		w.wantJob(id, domain.StatusCompleted, 1)
+	})
+}
+
 func TestClaim_TakesNoMoreThanCanStart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
