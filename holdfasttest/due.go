@@ -7,8 +7,8 @@ import (
 )
 
 // busyQueues lists the queues with a job of the kinds that a worker could claim, or that one
-// whose id begins with the name has claimed. A job of an ordered queue can be claimed when it is the first of its
-// key.
+// whose id begins with the name has claimed. A job of an ordered queue can be claimed when it is
+// the first of its key.
 const busyQueues = `
 	SELECT DISTINCT job.queue
 	FROM holdfast.inbox AS job

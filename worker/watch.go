@@ -88,17 +88,19 @@ func (w *watch) heed(outlook domain.Outlook, now time.Time) (something bool) {
 // also how many buckets it took to fill a batch.
 func (w *watch) turnTo(requests []domain.ClaimRequest, answers []claimed, windowed bool) {
 	w.reach = 0
-	for i, answer := range answers {
-		if answer.fills(requests[i]) {
-			w.reach = max(w.reach, reached(requests[i].Buckets, answer.jobs))
-		}
-	}
 	visited := requests[0].Buckets
-	switch {
-	case answers[0].fills(requests[0]):
-		visited = visited[:reached(visited, answers[0].jobs)]
-	case !windowed:
+	if !windowed {
 		visited = visited[:1]
+	}
+	for i, answer := range answers {
+		if !answer.fills(requests[i]) {
+			continue
+		}
+		count := reached(requests[i].Buckets, answer.jobs)
+		w.reach = max(w.reach, count)
+		if i == 0 {
+			visited = requests[0].Buckets[:count]
+		}
 	}
 	w.at = visited[len(visited)-1] + 1
 }

@@ -106,7 +106,7 @@ func (c *capture) note(lsn, line string) error {
 }
 
 func (c *capture) commit(lsn, line string) error {
-	position, err := parseLSN(lsn)
+	position, err := history.ParseLSN(lsn)
 	if err != nil || position <= c.last {
 		return err
 	}
@@ -123,15 +123,4 @@ func (c *capture) commit(lsn, line string) error {
 	}
 	c.last = position
 	return nil
-}
-
-// parseLSN reads a position of the log, such as 16/B374D848.
-func parseLSN(text string) (uint64, error) {
-	high, low, _ := strings.Cut(text, "/")
-	upper, err := strconv.ParseUint(high, 16, 32)
-	if err != nil {
-		return 0, err
-	}
-	lower, err := strconv.ParseUint(low, 16, 32)
-	return upper<<32 | lower, err
 }

@@ -32,10 +32,6 @@ type deck struct {
 	left   []fault
 }
 
-func newDeck(random *rand.Rand) *deck {
-	return &deck{random: random}
-}
-
 func (d *deck) next() fault {
 	if len(d.left) == 0 {
 		d.left = allFaults()

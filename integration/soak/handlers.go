@@ -72,7 +72,7 @@ func (h *hands) bookings() worker.Handler {
 		if err != nil {
 			return err
 		}
-		rest(ctx, args.Args.Millis)
+		pause(ctx, millis(args.Args.Millis))
 		_, err = tx.Exec(ctx, "INSERT INTO soak.ledger (job, generation) VALUES ($1, $2)", job.ID.String(), job.Generation)
 		return err
 	})
@@ -139,7 +139,7 @@ func (h *hands) run(ctx context.Context, job holdfast.Job[errand]) error {
 		ctx = context.WithoutCancel(ctx)
 	}
 	if first || job.Args.Manner == long {
-		rest(ctx, job.Args.Millis) // Later attempts are quick, so that they overtake one that is not over.
+		pause(ctx, millis(job.Args.Millis)) // Later attempts are quick, so that they overtake one that is not over.
 	}
 	return h.write(ctx, job)
 }
@@ -157,15 +157,7 @@ func (h *hands) isMended(ctx context.Context, manner manner) error {
 	return holdfast.RetryIn(10*time.Millisecond, errAlways)
 }
 
-// rest works for a time, or until the context ends.
-func rest(ctx context.Context, millis int) {
-	timer := time.NewTimer(time.Duration(millis) * time.Millisecond)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
-}
+func millis(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
 // effectPatience bounds a write to the sink by a handler that does not listen to its context.
 const effectPatience = 5 * time.Second

@@ -46,7 +46,7 @@ func produce(ctx context.Context, given orders) (err error) {
 	for ctx.Err() == nil {
 		jobs := 1 + p.random.IntN(producerSet)
 		p.enqueue(context.WithoutCancel(ctx), p.draw(jobs))
-		rest(ctx, 1000*jobs/given.Rate)
+		pause(ctx, time.Duration(jobs)*time.Second/time.Duration(given.Rate))
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ func (p *producer) enqueue(ctx context.Context, wishes []wish) {
 		}
 	}
 	if len(again) > 0 {
-		rest(ctx, 200)
+		pause(ctx, 200*time.Millisecond)
 		p.enqueue(ctx, again)
 	}
 }

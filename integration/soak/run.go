@@ -161,11 +161,11 @@ func (s *soak) startMembers() (stop func() error, err error) {
 
 // members are all processes of the run.
 func (s *soak) members() []*member {
-	return append(append([]*member(nil), s.workers...), s.producers...)
+	return slices.Concat(s.workers, s.producers)
 }
 
-// Between two faults of one run there is a pause of pauseLeast to pauseLeast + pauseSpread, and so many go on
-// at once at most.
+// Between two faults there is a pause of pauseLeast to pauseLeast + pauseSpread, and so many go
+// on at once at most.
 const (
 	pauseLeast   = 200 * time.Millisecond
 	pauseSpread  = 1000 * time.Millisecond
@@ -175,7 +175,7 @@ const (
 // harm injects faults until the length of the run is over, and waits for those under way.
 func (s *soak) harm(ctx context.Context) error {
 	random := rand.New(rand.NewPCG(s.seed, 0))
-	deck := newDeck(random)
+	deck := &deck{random: random}
 	until := time.Now().Add(s.length)
 	var underWay sync.WaitGroup
 	defer underWay.Wait()

@@ -57,10 +57,12 @@ func (s *Server) ensureTemplate(ctx context.Context, conn *pgx.Conn, name string
 	case err != nil && !errors.Is(err, pgx.ErrNoRows):
 		return err
 	}
-	for _, sql := range []string{"DROP DATABASE IF EXISTS " + name + " WITH (FORCE)", "CREATE DATABASE " + name + " TEMPLATE " + empty} {
-		if _, err := conn.Exec(ctx, sql); err != nil {
-			return fmt.Errorf("make the template database: %w", err)
-		}
+	_, err = conn.Exec(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
+	if err == nil {
+		err = s.MakeTemplate(name)
 	}
-	return s.migrate(ctx, conn, name)
+	if err != nil {
+		return fmt.Errorf("make the template database: %w", err)
+	}
+	return nil
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/holdfast-pg/holdfast/integration/soak/history"
 )
@@ -37,7 +35,7 @@ type change struct {
 func (j *judge) readLog(ctx context.Context) error {
 	tx := newTransaction()
 	err := records(ctx, j, history.WALFile, func(record *history.Change, line uint32) error {
-		lsn, err := parseLSN(record.LSN)
+		lsn, err := history.ParseLSN(record.LSN)
 		if err != nil {
 			return err
 		}
@@ -68,16 +66,6 @@ func (j *judge) readLog(ctx context.Context) error {
 	}
 	j.checkDrains(0)
 	return nil
-}
-
-func parseLSN(text string) (uint64, error) {
-	high, low, found := strings.Cut(text, "/")
-	above, err := strconv.ParseUint(high, 16, 32)
-	below, err2 := strconv.ParseUint(low, 16, 32)
-	if !found || err != nil || err2 != nil {
-		return 0, fmt.Errorf("%.60q is no LSN", text)
-	}
-	return above<<32 | below, nil
 }
 
 func newTransaction() *transaction {
