@@ -47,11 +47,11 @@ type Options struct {
 	Share       float64       // Of the greatest rate, for scenarios that offer jobs; 0 offers all they take.
 	Repeat      int           // Runs of each trial; the report has their medians.
 
-	JSON     bool      // Print the report as JSON, else as tables.
-	Version  string    // Of this program, for the report.
-	Program  string    // The holdfast binary.
-	Out      io.Writer // Gets the report.
-	Progress io.Writer // Is shown how far it is, if it is a terminal.
+	Print    func(Report) error // Prints the report when it is complete; without it tables are printed as they come.
+	Version  string             // Of this program, for the report.
+	Program  string             // The holdfast binary.
+	Out      io.Writer          // Gets the report.
+	Progress io.Writer          // Is shown how far it is, if it is a terminal.
 }
 
 // ErrRestarted says that no number of the scenario can be trusted.
@@ -104,7 +104,7 @@ func (o Options) Check() error {
 }
 
 // Run runs the scenarios one after the other and prints each one's table as soon as it is
-// complete; JSON is one document, when all of them are. Of a scenario that fails nothing is
+// complete; Options.Print gets all of them, when all are. Of a scenario that fails nothing is
 // printed, and it is the last. ErrRestarted: the server did.
 func Run(ctx context.Context, options Options) (err error) {
 	if err := options.Check(); err != nil {
@@ -125,13 +125,13 @@ func Run(ctx context.Context, options Options) (err error) {
 	if report.Server, err = server.describe(ctx); err != nil {
 		return err
 	}
-	if options.JSON {
-		return server.runForJSON(ctx, options, chosen, report)
+	if options.Print != nil {
+		return server.runForReport(ctx, options, chosen, report)
 	}
 	return server.runForTables(ctx, options, chosen, report)
 }
 
-func (s *server) runForJSON(ctx context.Context, options Options, chosen []scenario, report Report) error {
+func (s *server) runForReport(ctx context.Context, options Options, chosen []scenario, report Report) error {
 	for _, scenario := range chosen {
 		results, err := s.runScenario(ctx, options, scenario)
 		if err != nil {
@@ -139,7 +139,7 @@ func (s *server) runForJSON(ctx context.Context, options Options, chosen []scena
 		}
 		report.Results = append(report.Results, results...)
 	}
-	return report.printJSON(options.Out)
+	return options.Print(report)
 }
 
 func (s *server) runForTables(ctx context.Context, options Options, chosen []scenario, report Report) error {

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -49,13 +48,6 @@ func medians(runs [][]Figure) []Figure {
 		figures[i].Value = (sorted[middle] + sorted[(len(sorted)-1)/2]) / 2
 	}
 	return figures
-}
-
-func (r Report) printJSON(w io.Writer) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(r)
 }
 
 func (r Report) printHead(w io.Writer) error {

@@ -42,10 +42,6 @@ func benchCommand() *cli.Command {
 }
 
 func runBench(c *cli.Context) error {
-	asJSON, err := wantsJSON(c)
-	if err != nil {
-		return err
-	}
 	given := []string{"payload", "concurrency", "repeat"}
 	for _, name := range []string{"jobs", "duration"} { // Without them, 0 stands for the scenario's choice.
 		if c.IsSet(name) {
@@ -66,17 +62,21 @@ func runBench(c *cli.Context) error {
 		Concurrency: c.Int("concurrency"),
 		Share:       c.Float64("share"),
 		Repeat:      c.Int("repeat"),
-		JSON:        asJSON,
 		Version:     buildVersion(),
 		Out:         c.App.Writer,
 		Progress:    c.App.ErrWriter,
 	}
+	if c.String(flagOutput) != formatTable {
+		options.Print = func(report bench.Report) error { return printJSON(c, report) }
+	}
 	if err := options.Check(); err != nil {
 		return err
 	}
-	if options.Program, err = os.Executable(); err != nil {
+	program, err := os.Executable()
+	if err != nil {
 		return fmt.Errorf("find this program, to run it as a worker: %w", err)
 	}
+	options.Program = program
 	if options.DatabaseURL == "" {
 		if err := forgetDatabase(); err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/urfave/cli/v2"
 
 	"github.com/holdfast-pg/holdfast"
@@ -40,10 +41,6 @@ func enqueueCommand() *cli.Command {
 }
 
 func enqueue(c *cli.Context) error {
-	asJSON, err := wantsJSON(c)
-	if err != nil {
-		return err
-	}
 	payload, err := readPayload(c)
 	if err != nil {
 		return err
@@ -52,19 +49,20 @@ func enqueue(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	pool, err := connect(c)
-	if err != nil {
-		return err
-	}
-	defer pool.Close()
-	result, err := holdfast.Enqueue(c.Context, pool, holdfast.RawArgs{JobKind: c.Args().First(), Payload: payload}, options...)
-	if err != nil {
-		return err
-	}
+	return withDatabase(c, func(pool *pgxpool.Pool) error {
+		result, err := holdfast.Enqueue(c.Context, pool, holdfast.RawArgs{JobKind: c.Args().First(), Payload: payload}, options...)
+		if err != nil {
+			return err
+		}
+		return printEnqueued(c, result)
+	})
+}
+
+func printEnqueued(c *cli.Context, result holdfast.EnqueueResult) error {
 	if result.Warning != "" {
 		fmt.Fprintln(c.App.ErrWriter, "warning: "+result.Warning)
 	}
-	if asJSON {
+	if c.String(flagOutput) != formatTable {
 		return printJSON(c, struct {
 			ID        holdfast.JobID  `json:"id"`
 			Duplicate bool            `json:"duplicate"`

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"log/slog"
 	"time"
 
@@ -41,29 +40,6 @@ func logFlags() []cli.Flag {
 		&cli.StringFlag{Name: flagLogLevel, Usage: "`LEVEL`: debug, info, warn or error", Value: "info"},
 		&cli.StringFlag{Name: flagLogFormat, Usage: "`FORMAT`: auto (text on a terminal, else json), text or json", Value: "auto"},
 	}
-}
-
-func outputFlag() cli.Flag {
-	return &cli.StringFlag{Name: flagOutput, Aliases: []string{"o"}, Usage: "`FORMAT`: table or json", Value: "table"}
-}
-
-// wantsJSON reads the output flag.
-func wantsJSON(c *cli.Context) (bool, error) {
-	switch format := c.String(flagOutput); format {
-	case "table":
-		return false, nil
-	case "json":
-		return true, nil
-	default:
-		return false, usage("--output %q is none of table, json", format)
-	}
-}
-
-func printJSON(c *cli.Context, value any) error {
-	encoder := json.NewEncoder(c.App.Writer)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(value)
 }
 
 func newLogger(c *cli.Context) (*slog.Logger, error) {

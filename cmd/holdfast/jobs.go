@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/urfave/cli/v2"
 
 	"github.com/holdfast-pg/holdfast/domain"
@@ -27,74 +27,59 @@ func jobsCommand() *cli.Command {
 }
 
 func showJob(c *cli.Context) error {
-	asJSON, err := wantsJSON(c)
-	if err != nil {
-		return err
-	}
 	id, err := domain.ParseJobID(c.Args().First())
 	if err != nil {
 		return err
 	}
-	pool, err := connect(c)
-	if err != nil {
-		return err
-	}
-	defer pool.Close()
-	job, err := domain.FindJob(c.Context, pool, id)
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return printJSON(c, job)
-	}
-	return printJob(c, job)
+	return withDatabase(c, func(pool *pgxpool.Pool) error {
+		job, err := domain.FindJob(c.Context, pool, id)
+		if err != nil {
+			return err
+		}
+		return printRecord(c, job, jobFacts(job)...)
+	})
 }
 
-// printJob leaves out what the job does not have.
-func printJob(c *cli.Context, job domain.JobRecord) error {
-	table := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
-	line := func(name string, value any) { fmt.Fprintf(table, "%s\t%s\n", name, inCell(fmt.Sprint(value))) }
-	moment := func(name string, at *time.Time) {
+// jobFacts leave out what the job does not have.
+func jobFacts(job domain.JobRecord) []fact {
+	var facts []fact
+	add := func(name string, value any) { facts = append(facts, fact{name, value}) }
+	addTime := func(name string, at *time.Time) {
 		if at != nil {
-			line(name, at.Local().Format("2006-01-02 15:04:05.000 MST"))
+			add(name, moment(*at))
 		}
 	}
-	text := func(name string, value *string) {
-		if value != nil {
-			line(name, *value)
+	addText := func(name string, text *string) {
+		if text != nil {
+			add(name, *text)
 		}
 	}
 	status := string(job.Status)
 	if job.Archived {
 		status += ", archived"
 	}
-	line("id", job.ID)
-	line("status", status)
-	line("queue", job.Queue)
-	line("kind", job.Kind)
-	line("key", job.PartitionKey)
-	line("bucket", job.Bucket)
-	text("once", job.IdempotencyKey)
-	line("attempts", fmt.Sprintf("%d of %d", job.Attempts, job.MaxAttempts))
-	line("generation", job.Generation)
-	moment("created", &job.CreatedAt)
-	moment("available", &job.AvailableAt)
-	text("claimed by", job.ClaimedBy)
-	moment("claimed", job.ClaimedAt)
-	moment("lease ends", job.LeaseExpiresAt)
-	moment("finished", job.FinishedAt)
-	text("finished by", job.FinishedBy)
-	text("last error", job.LastError)
+	add("id", job.ID)
+	add("status", status)
+	add("queue", job.Queue)
+	add("kind", job.Kind)
+	add("key", job.PartitionKey)
+	add("bucket", job.Bucket)
+	addText("once", job.IdempotencyKey)
+	add("attempts", fmt.Sprintf("%d of %d", job.Attempts, job.MaxAttempts))
+	add("generation", job.Generation)
+	addTime("created", &job.CreatedAt)
+	addTime("available", &job.AvailableAt)
+	addText("claimed by", job.ClaimedBy)
+	addTime("claimed", job.ClaimedAt)
+	addTime("lease ends", job.LeaseExpiresAt)
+	addTime("finished", job.FinishedAt)
+	addText("finished by", job.FinishedBy)
+	addText("last error", job.LastError)
 	if job.Headers != nil {
-		line("headers", compact(job.Headers))
+		add("headers", compact(job.Headers))
 	}
-	line("payload", compact(job.Payload))
-	return table.Flush()
-}
-
-// inCell keeps a text of several lines in the table's second column.
-func inCell(text string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(text, "\t", "    "), "\n", "\n\t")
+	add("payload", compact(job.Payload))
+	return facts
 }
 
 func compact(document json.RawMessage) string {

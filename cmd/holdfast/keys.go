@@ -2,8 +2,9 @@ package main
 
 import (
 	"fmt"
-	"text/tabwriter"
+	"strconv"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/urfave/cli/v2"
 
 	"github.com/holdfast-pg/holdfast/domain"
@@ -26,64 +27,57 @@ func keysCommand() *cli.Command {
 	}
 }
 
+// keySample is a sample of a queue's head, as JSON shows it.
+type keySample struct {
+	Queue string    `json:"queue"`
+	Jobs  int64     `json:"jobs"`
+	Items []keyItem `json:"items"`
+}
+
+type keyItem struct {
+	Key   string  `json:"key"`
+	Jobs  int64   `json:"jobs"`
+	Share float64 `json:"share"`
+}
+
 func hotKeys(c *cli.Context) error {
-	asJSON, err := wantsJSON(c)
-	if err != nil {
-		return err
-	}
 	if err := checkPositive(c, "limit"); err != nil {
 		return err
 	}
-	pool, err := connect(c)
-	if err != nil {
-		return err
-	}
-	defer pool.Close()
-	queue := c.String("queue")
-	if _, err := domain.FindQueue(c.Context, pool, queue); err != nil {
-		return err
-	}
-	sample, err := domain.HotKeys(c.Context, pool, queue, min(c.Int("limit"), listLimit))
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return printKeysJSON(c, queue, sample)
-	}
-	table := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "KEY\tJOBS SEEN\tSHARE")
-	for _, key := range sample.Keys {
-		fmt.Fprintf(table, "%s\t%d\t%.1f %%\n", oneLine(key.Key), key.Jobs, 100*key.Share)
-	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	explainSample(c, queue, sample)
-	return nil
+	return withDatabase(c, func(pool *pgxpool.Pool) error {
+		queue := c.String("queue")
+		if _, err := domain.FindQueue(c.Context, pool, queue); err != nil {
+			return err
+		}
+		found, err := domain.HotKeys(c.Context, pool, queue, min(c.Int("limit"), listLimit))
+		if err != nil {
+			return err
+		}
+		sample := keySample{Queue: queue, Jobs: found.Jobs, Items: make([]keyItem, len(found.Keys))}
+		for i, key := range found.Keys {
+			sample.Items[i] = keyItem(key)
+		}
+		return printKeySample(c, sample)
+	})
 }
 
-func explainSample(c *cli.Context, queue string, sample domain.KeySample) {
+func printKeySample(c *cli.Context, sample keySample) error {
+	if c.String(flagOutput) != formatTable {
+		return printJSON(c, sample)
+	}
+	err := printItems(c, sample.Items,
+		column[keyItem]{"KEY", func(k keyItem) string { return k.Key }},
+		column[keyItem]{"JOBS SEEN", func(k keyItem) string { return strconv.FormatInt(k.Jobs, 10) }},
+		column[keyItem]{"SHARE", func(k keyItem) string { return fmt.Sprintf("%.1f %%", 100*k.Share) }},
+	)
+	if err != nil {
+		return err
+	}
 	if sample.Jobs == 0 {
-		fmt.Fprintf(c.App.ErrWriter, "nothing waits in queue %s\n", queue)
-		return
+		fmt.Fprintf(c.App.ErrWriter, "nothing waits in queue %s\n", sample.Queue)
+		return nil
 	}
 	fmt.Fprintf(c.App.ErrWriter, "a sample: %d jobs at the head of queue %s, whatever stands behind them\n"+
-		"a key that keeps a large share holds its jobs in one place: spread them over several with holdfast.Shard\n", sample.Jobs, queue)
-}
-
-func printKeysJSON(c *cli.Context, queue string, sample domain.KeySample) error {
-	type item struct {
-		Key   string  `json:"key"`
-		Jobs  int64   `json:"jobs"`
-		Share float64 `json:"share"`
-	}
-	items := make([]item, len(sample.Keys))
-	for i, key := range sample.Keys {
-		items[i] = item(key)
-	}
-	return printJSON(c, struct {
-		Queue string `json:"queue"`
-		Jobs  int64  `json:"jobs"`
-		Items []item `json:"items"`
-	}{queue, sample.Jobs, items})
+		"a key that keeps a large share holds its jobs in one place: spread them over several with holdfast.Shard\n", sample.Jobs, sample.Queue)
+	return nil
 }

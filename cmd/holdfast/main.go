@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/urfave/cli/v2"
@@ -89,6 +90,9 @@ func complete(path string, commands []*cli.Command) {
 		name := path + " " + command.Name
 		command.HideHelpCommand = true
 		command.OnUsageError = asUsageError
+		if hasFlag(command, flagOutput) {
+			command.Before = checkOutput
+		}
 		switch {
 		case len(command.Subcommands) > 0:
 			command.UsageText = name + " COMMAND [options]"
@@ -99,4 +103,8 @@ func complete(path string, commands []*cli.Command) {
 		}
 		complete(name, command.Subcommands)
 	}
+}
+
+func hasFlag(command *cli.Command, name string) bool {
+	return slices.ContainsFunc(command.Flags, func(flag cli.Flag) bool { return slices.Contains(flag.Names(), name) })
 }

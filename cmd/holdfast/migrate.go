@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -92,10 +91,6 @@ func migrateDown(c *cli.Context) error {
 }
 
 func migrateStatus(c *cli.Context) error {
-	asJSON, err := wantsJSON(c)
-	if err != nil {
-		return err
-	}
 	config, err := migrationConfig(c)
 	if err != nil {
 		return err
@@ -104,36 +99,32 @@ func migrateStatus(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		return printMigrations(c, migrations)
-	}
-	table := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "MIGRATION\tAPPLIED")
-	for _, migration := range migrations {
-		applied := "no"
-		if migration.Applied {
-			applied = migration.AppliedAt.Local().Format(time.DateTime)
-		}
-		fmt.Fprintf(table, "%s\t%s\n", migration.Name, applied)
-	}
-	return table.Flush()
-}
-
-func printMigrations(c *cli.Context, migrations []db.Migration) error {
-	type item struct {
-		Version   int64      `json:"version"`
-		Name      string     `json:"name"`
-		Applied   bool       `json:"applied"`
-		AppliedAt *time.Time `json:"applied_at"`
-	}
-	items := make([]item, len(migrations))
+	items := make([]migrationItem, len(migrations))
 	for i, migration := range migrations {
-		items[i] = item{Version: migration.Version, Name: migration.Name, Applied: migration.Applied}
+		items[i] = migrationItem{Version: migration.Version, Name: migration.Name, Applied: migration.Applied}
 		if migration.Applied {
 			items[i].AppliedAt = &migration.AppliedAt
 		}
 	}
-	return printJSON(c, map[string]any{"items": items})
+	return printItems(c, items,
+		column[migrationItem]{"MIGRATION", func(m migrationItem) string { return m.Name }},
+		column[migrationItem]{"APPLIED", migrationItem.applied},
+	)
+}
+
+// migrationItem is a migration, as JSON shows it.
+type migrationItem struct {
+	Version   int64      `json:"version"`
+	Name      string     `json:"name"`
+	Applied   bool       `json:"applied"`
+	AppliedAt *time.Time `json:"applied_at"`
+}
+
+func (m migrationItem) applied() string {
+	if !m.Applied {
+		return "no"
+	}
+	return m.AppliedAt.Local().Format(time.DateTime)
 }
 
 func migrateSQL(c *cli.Context) error {

@@ -5,16 +5,13 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/urfave/cli/v2"
 
 	"github.com/holdfast-pg/holdfast/domain"
 )
-
-// listLimit bounds what a command lists.
-const listLimit = 1000
 
 func queuesCommand() *cli.Command {
 	return &cli.Command{
@@ -65,65 +62,53 @@ func queuesCommand() *cli.Command {
 }
 
 func listQueues(c *cli.Context) error {
-	asJSON, err := wantsJSON(c)
-	if err != nil {
-		return err
-	}
-	pool, err := connect(c)
-	if err != nil {
-		return err
-	}
-	defer pool.Close()
-	queues, err := domain.ListQueues(c.Context, pool, listLimit)
-	if err != nil {
-		return err
-	}
-	noteLimit(c, len(queues), "queues")
-	if asJSON {
-		items := make([]queueJSON, len(queues))
-		for i, queue := range queues {
-			items[i] = newQueueJSON(queue)
+	return withDatabase(c, func(pool *pgxpool.Pool) error {
+		queues, err := domain.ListQueues(c.Context, pool, listLimit)
+		if err != nil {
+			return err
 		}
-		return printJSON(c, map[string]any{"items": items})
-	}
-	table := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "NAME\tPAUSED\tORDERED\tMAX ATTEMPTS\tRETENTION MODE\tKEEP FOR\tRETENTION\tDEDUPE WINDOW\tRING")
-	for _, queue := range queues {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", queue.Name, yesNo(queue.Paused), yesNo(queue.Ordered), queue.MaxAttempts,
-			queue.RetentionMode, formatDuration(queue.KeepFor), formatDuration(queue.Retention), formatDuration(queue.DedupeWindow), yesNo(queue.Ring))
-	}
-	return table.Flush()
-}
-
-// noteLimit says when there may be more than a command lists.
-func noteLimit(c *cli.Context, listed int, what string) {
-	if listed == listLimit {
-		fmt.Fprintf(c.App.ErrWriter, "only the first %d %s are listed\n", listLimit, what)
-	}
+		noteLimit(c, len(queues), listLimit, "queues")
+		items := make([]queueItem, len(queues))
+		for i, queue := range queues {
+			items[i] = newQueueItem(queue)
+		}
+		return printItems(c, items,
+			column[queueItem]{"NAME", func(q queueItem) string { return q.Name }},
+			column[queueItem]{"PAUSED", func(q queueItem) string { return yesNo(q.Paused) }},
+			column[queueItem]{"ORDERED", func(q queueItem) string { return yesNo(q.Ordered) }},
+			column[queueItem]{"MAX ATTEMPTS", func(q queueItem) string { return strconv.Itoa(q.MaxAttempts) }},
+			column[queueItem]{"RETENTION MODE", func(q queueItem) string { return string(q.RetentionMode) }},
+			column[queueItem]{"KEEP FOR", func(q queueItem) string { return q.KeepFor }},
+			column[queueItem]{"RETENTION", func(q queueItem) string { return q.Retention }},
+			column[queueItem]{"DEDUPE WINDOW", func(q queueItem) string { return q.DedupeWindow }},
+			column[queueItem]{"RING", func(q queueItem) string { return yesNo(q.Ring) }},
+		)
+	})
 }
 
 func setQueue(c *cli.Context) error {
-	asJSON, err := wantsJSON(c)
-	if err != nil {
-		return err
-	}
 	change, err := queueChange(c)
 	if err != nil {
 		return err
 	}
-	pool, err := connect(c)
-	if err != nil {
-		return err
-	}
-	defer pool.Close()
-	queue, err := domain.SetQueue(c.Context, pool, c.Args().First(), change)
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return printJSON(c, newQueueJSON(queue))
-	}
-	return printQueue(c, queue)
+	return withDatabase(c, func(pool *pgxpool.Pool) error {
+		settings, err := domain.SetQueue(c.Context, pool, c.Args().First(), change)
+		if err != nil {
+			return err
+		}
+		queue := newQueueItem(settings)
+		return printRecord(c, queue,
+			fact{"queue", queue.Name},
+			fact{"paused", yesNo(queue.Paused)},
+			fact{"ordered", yesNo(queue.Ordered)},
+			fact{"max attempts", queue.MaxAttempts},
+			fact{"retention mode", queue.RetentionMode},
+			fact{"keep for", queue.KeepFor},
+			fact{"retention", queue.Retention},
+			fact{"dedupe window", queue.DedupeWindow},
+			fact{"ring", yesNo(queue.Ring)},
+		)
+	})
 }
 
 // queueChange reads the flags that are given.
@@ -185,36 +170,8 @@ func formatDuration(d time.Duration) string {
 	return d.String()
 }
 
-func yesNo(value bool) string {
-	if value {
-		return "yes"
-	}
-	return "no"
-}
-
-func printQueue(c *cli.Context, queue domain.QueueSettings) error {
-	table := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
-	for _, line := range []struct {
-		name  string
-		value any
-	}{
-		{"queue", queue.Name},
-		{"paused", yesNo(queue.Paused)},
-		{"ordered", yesNo(queue.Ordered)},
-		{"max attempts", queue.MaxAttempts},
-		{"retention mode", queue.RetentionMode},
-		{"keep for", formatDuration(queue.KeepFor)},
-		{"retention", formatDuration(queue.Retention)},
-		{"dedupe window", formatDuration(queue.DedupeWindow)},
-		{"ring", yesNo(queue.Ring)},
-	} {
-		fmt.Fprintf(table, "%s\t%v\n", line.name, line.value)
-	}
-	return table.Flush()
-}
-
-// queueJSON is a queue with durations that the flags understand.
-type queueJSON struct {
+// queueItem is a queue with durations that the flags understand.
+type queueItem struct {
 	Name          string               `json:"name"`
 	Paused        bool                 `json:"paused"`
 	Ordered       bool                 `json:"ordered"`
@@ -226,8 +183,8 @@ type queueJSON struct {
 	Ring          bool                 `json:"ring"`
 }
 
-func newQueueJSON(queue domain.QueueSettings) queueJSON {
-	return queueJSON{
+func newQueueItem(queue domain.QueueSettings) queueItem {
+	return queueItem{
 		Name: queue.Name, Paused: queue.Paused, Ordered: queue.Ordered, MaxAttempts: queue.MaxAttempts, RetentionMode: queue.RetentionMode,
 		KeepFor: formatDuration(queue.KeepFor), Retention: formatDuration(queue.Retention), DedupeWindow: formatDuration(queue.DedupeWindow), Ring: queue.Ring,
 	}
@@ -243,15 +200,12 @@ func resumeQueue(c *cli.Context) error {
 
 // operateQueue does something to the queue that is named, and says what became of it.
 func operateQueue(c *cli.Context, operate func(ctx context.Context, db domain.DBTX, name string) error, done string) error {
-	pool, err := connect(c)
-	if err != nil {
-		return err
-	}
-	defer pool.Close()
-	name := c.Args().First()
-	if err := operate(c.Context, pool, name); err != nil {
-		return err
-	}
-	fmt.Fprintln(c.App.Writer, name, done)
-	return nil
+	return withDatabase(c, func(pool *pgxpool.Pool) error {
+		name := c.Args().First()
+		if err := operate(c.Context, pool, name); err != nil {
+			return err
+		}
+		fmt.Fprintln(c.App.Writer, name, done)
+		return nil
+	})
 }

@@ -33,11 +33,7 @@ func versionCommand() *cli.Command {
 		Usage: "print the version of this program and of the schema it needs",
 		Flags: []cli.Flag{outputFlag()},
 		Action: withArgs(0, 0, func(c *cli.Context) error {
-			asJSON, err := wantsJSON(c)
-			if err != nil {
-				return err
-			}
-			if asJSON {
+			if c.String(flagOutput) != formatTable {
 				return printJSON(c, map[string]any{"version": buildVersion(), "schema": domain.SchemaVersion, "go": runtime.Version()})
 			}
 			fmt.Fprintf(c.App.Writer, "holdfast %s, schema %d, %s\n", buildVersion(), domain.SchemaVersion, runtime.Version())

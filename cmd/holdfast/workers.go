@@ -8,9 +8,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/urfave/cli/v2"
 
 	"github.com/holdfast-pg/holdfast/domain"
@@ -42,30 +42,21 @@ func workersCommand() *cli.Command {
 }
 
 func listWorkers(c *cli.Context) error {
-	asJSON, err := wantsJSON(c)
-	if err != nil {
-		return err
-	}
-	pool, err := connect(c)
-	if err != nil {
-		return err
-	}
-	defer pool.Close()
-	workers, err := domain.ListWorkers(c.Context, pool, c.Bool("all"), listLimit)
-	if err != nil {
-		return err
-	}
-	noteLimit(c, len(workers), "workers")
-	if asJSON {
-		return printJSON(c, map[string]any{"items": workers})
-	}
-	table := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ID\tSTATUS\tQUEUES\tSINCE\tLAST SEEN\tSAYS OF ITSELF")
-	for _, worker := range workers {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", worker.ID, worker.Status, strings.Join(worker.Queues, " "),
-			worker.StartedAt.Local().Format(time.DateTime), formatDuration(worker.Silence.Round(time.Second))+" ago", facts(worker.Metadata))
-	}
-	return table.Flush()
+	return withDatabase(c, func(pool *pgxpool.Pool) error {
+		workers, err := domain.ListWorkers(c.Context, pool, c.Bool("all"), listLimit)
+		if err != nil {
+			return err
+		}
+		noteLimit(c, len(workers), listLimit, "workers")
+		return printItems(c, workers,
+			column[domain.WorkerRecord]{"ID", func(w domain.WorkerRecord) string { return w.ID }},
+			column[domain.WorkerRecord]{"STATUS", func(w domain.WorkerRecord) string { return string(w.Status) }},
+			column[domain.WorkerRecord]{"QUEUES", func(w domain.WorkerRecord) string { return strings.Join(w.Queues, " ") }},
+			column[domain.WorkerRecord]{"SINCE", func(w domain.WorkerRecord) string { return w.StartedAt.Local().Format(time.DateTime) }},
+			column[domain.WorkerRecord]{"LAST SEEN", func(w domain.WorkerRecord) string { return ago(w.Silence) }},
+			column[domain.WorkerRecord]{"SAYS OF ITSELF", func(w domain.WorkerRecord) string { return facts(w.Metadata) }},
+		)
+	})
 }
 
 // metadataKeys are the keys that a worker's metadata may have, in the order to print them.
@@ -108,25 +99,17 @@ func plain(value json.RawMessage) string {
 	return string(value)
 }
 
-// oneLine keeps a text within its cell of a table.
-func oneLine(text string) string {
-	return strings.Join(strings.Fields(text), " ")
-}
-
 func drainWorker(c *cli.Context) error {
-	pool, err := connect(c)
-	if err != nil {
-		return err
-	}
-	defer pool.Close()
-	id := c.Args().First()
-	err = domain.Drain(c.Context, pool, id)
-	if errors.Is(err, domain.ErrWorkerUnknown) {
-		return fmt.Errorf("no worker with the id %q is alive: `holdfast workers list --all` shows those that drain or died", id)
-	}
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(c.App.Writer, "%s is told to drain: from its next heartbeat on it claims no more, finishes what it holds and leaves\n", id)
-	return nil
+	return withDatabase(c, func(pool *pgxpool.Pool) error {
+		id := c.Args().First()
+		err := domain.Drain(c.Context, pool, id)
+		if errors.Is(err, domain.ErrWorkerUnknown) {
+			return fmt.Errorf("no worker with the id %q is alive: `holdfast workers list --all` shows those that drain or died", id)
+		}
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(c.App.Writer, "%s is told to drain: from its next heartbeat on it claims no more, finishes what it holds and leaves\n", id)
+		return nil
+	})
 }
