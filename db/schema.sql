@@ -6,6 +6,26 @@
 CREATE SCHEMA holdfast;
 COMMENT ON SCHEMA holdfast IS 'Holdfast: durable work in Postgres. Shape in db/migrations, statements in queries.';
 
+CREATE TYPE holdfast.event_kind AS ENUM (
+    'retried',
+    'released',
+    'fenced',
+    'failed',
+    'dead_lettered',
+    'reclaimed',
+    'lease_lost',
+    'redriven',
+    'cancelled',
+    'purged',
+    'queue_changed',
+    'queue_paused',
+    'queue_resumed',
+    'worker_drained',
+    'worker_evicted',
+    'epoch_advanced'
+);
+COMMENT ON TYPE holdfast.event_kind IS 'What happened: to a job by a worker or by housekeeping (retried to lease_lost) or by a person (released, redriven, cancelled, purged), or to a queue, a worker or the installation.';
+
 CREATE TYPE holdfast.inbox_status AS ENUM (
     'pending',
     'processing',
@@ -29,6 +49,10 @@ CREATE TYPE holdfast.worker_status AS ENUM (
 );
 COMMENT ON TYPE holdfast.worker_status IS 'A worker is alive, then perhaps draining, then dead; it never goes back.';
 
+CREATE SEQUENCE holdfast.events_seq AS bigint
+    START WITH 1 INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 CACHE 1;
+COMMENT ON SEQUENCE holdfast.events_seq IS 'Numbers events in the order in which they were written.';
+
 CREATE SEQUENCE holdfast.generation_seq AS bigint
     START WITH 1 INCREMENT BY 1 MINVALUE 1 MAXVALUE 1099511627775 CACHE 1;
 COMMENT ON SEQUENCE holdfast.generation_seq IS 'The low 40 bits of every lease generation. One sequence for all jobs, so that tokens of different jobs can be compared; CACHE 1, so that a later claim has the larger one.';
@@ -36,6 +60,42 @@ COMMENT ON SEQUENCE holdfast.generation_seq IS 'The low 40 bits of every lease g
 CREATE SEQUENCE holdfast.inbox_seq AS bigint
     START WITH 1 INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 CACHE 1;
 COMMENT ON SEQUENCE holdfast.inbox_seq IS 'Numbers jobs in enqueue order. CACHE 1: a cached block would break the order between sessions.';
+
+CREATE TABLE holdfast.events (
+    id bigint NOT NULL DEFAULT nextval('holdfast.events_seq'::regclass),
+    at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+    job_id uuid,
+    lease_generation bigint,
+    attempt integer,
+    event holdfast.event_kind NOT NULL,
+    queue text COLLATE "C",
+    kind text COLLATE "C",
+    partition_key text COLLATE "C",
+    worker_id text COLLATE "C",
+    actor text COLLATE "C",
+    detail text,
+    CONSTRAINT events_pkey PRIMARY KEY (id),
+    CONSTRAINT events_actor_length CHECK (char_length(actor) >= 1 AND char_length(actor) <= 200),
+    CONSTRAINT events_detail_length CHECK (octet_length(detail) <= 8192)
+);
+COMMENT ON TABLE holdfast.events IS 'What was unusual, for 30 days: the story of a job that did not go straight, and what people did. No row for a job that was claimed and completed.';
+COMMENT ON COLUMN holdfast.events.id IS 'The order of events, also within one instant.';
+COMMENT ON COLUMN holdfast.events.at IS 'When it was written; its transaction may have committed later.';
+COMMENT ON COLUMN holdfast.events.job_id IS 'The job it happened to; null for what happened to a queue, a worker or the installation. The job may be gone.';
+COMMENT ON COLUMN holdfast.events.lease_generation IS 'The fence token of the claim that it ended, or was refused to; null when no claim was concerned.';
+COMMENT ON COLUMN holdfast.events.attempt IS 'Which attempt of the job that was; null when no claim was concerned.';
+COMMENT ON COLUMN holdfast.events.event IS 'What happened.';
+COMMENT ON COLUMN holdfast.events.queue IS 'The queue it happened in.';
+COMMENT ON COLUMN holdfast.events.kind IS 'The kind of the job.';
+COMMENT ON COLUMN holdfast.events.partition_key IS 'The partition key of the job.';
+COMMENT ON COLUMN holdfast.events.worker_id IS 'The worker that held the claim, or that it happened to.';
+COMMENT ON COLUMN holdfast.events.actor IS 'The person or program that ordered it; null for what workers and housekeeping do by themselves.';
+COMMENT ON COLUMN holdfast.events.detail IS 'What a handler''s error or a person''s reason said; at most 8 KB.';
+
+CREATE INDEX events_job_idx
+    ON holdfast.events USING btree (job_id, id)
+    WHERE job_id IS NOT NULL;
+COMMENT ON INDEX holdfast.events_job_idx IS 'The story of a job, in order.';
 
 CREATE TABLE holdfast.fences (
     resource text COLLATE "C" NOT NULL,
