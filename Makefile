@@ -15,7 +15,7 @@ PG ?=
 T ?=
 POOLER ?=
 
-.PHONY: help demo bench bench-peers test promises plans mutants soak check-run build generate verify lint fmt
+.PHONY: help demo bench bench-peers test promises plans mutants soak check-run prove build generate verify lint fmt
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -38,6 +38,13 @@ plans: ## check the plan of every hot statement, up to a million jobs
 mutants: ## plant known bugs one at a time: a test must catch each (ARGS='-short', '-only TEXT', '-table')
 	@$(if $(PG),HOLDFAST_TEST_POSTGRES_VERSION=$(PG)) CGO_ENABLED=0 go run ./integration/mutants $(ARGS)
 
+# Without the race detector, with which CI runs the tests among these.
+prove: ## take every step of docs/proof.md, the long ones in short
+	@CGO_ENABLED=0 go test -count=1 ./domain/model/... ./worker
+	@CGO_ENABLED=0 go test -count=1 -timeout 20m -run "$$(tools/promises)|^Test(Histories|Pairs)_" ./integration
+	@$(MAKE) --no-print-directory soak
+	@$(MAKE) --no-print-directory mutants ARGS=-short
+
 build: ## build bin/holdfast
 	@CGO_ENABLED=0 go build -o bin/holdfast ./cmd/holdfast
 
@@ -51,14 +58,15 @@ verify: ## fail when generated files or SQL rules have drifted (needs a C compil
 	@go mod tidy -diff
 	@go vet ./...
 
-# SOAK=60m is how long to do harm, SEED=7 what chooses it, DIR= where the history goes.
+# SOAK=60m is how long to do harm, SEED=7 what chooses it, RATE= the jobs a second, DIR= where the history goes.
 SOAK ?= 90s
 SEED ?= 0
+RATE ?= 350
 DIR ?=
 
-soak: ## keep every promise while everything fails, and judge it (SOAK=60m SEED=7 DIR=…)
+soak: ## keep every promise while everything fails, and judge it (SOAK=60m SEED=7 RATE=600 DIR=…)
 	@CGO_ENABLED=0 go build -o bin/soak ./integration/soak
-	@bin/soak run --length '$(SOAK)' --seed '$(SEED)' $(if $(DIR),--dir '$(DIR)')
+	@bin/soak run --length '$(SOAK)' --seed '$(SEED)' --rate '$(RATE)' $(if $(DIR),--dir '$(DIR)')
 
 check-run: ## judge a soak again (DIR=…)
 	@CGO_ENABLED=0 go build -o bin/soak ./integration/soak

@@ -12,6 +12,29 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
+const oldestClaim = `-- name: OldestClaim :one
+SELECT job.lease_generation
+FROM holdfast.inbox AS job
+WHERE job.claimed_at IS NOT NULL
+    AND job.lease_generation > $1::bigint
+ORDER BY job.lease_generation
+LIMIT 1
+`
+
+// OldestClaim tells the generation of the oldest claim in flight after the one given: where a
+// walk over them can begin. Called by domain/reclaim.go. No row: none is in flight. It steps
+// over the index entries of the claims that were settled since, for as long as a transaction
+// keeps vacuum from them. Index: inbox_processing_idx.
+func (q *Queries) OldestClaim(ctx context.Context, db DBTX, afterGeneration int64) (int64, error) {
+	row := db.QueryRow(ctx, oldestClaim, afterGeneration)
+	var lease_generation int64
+	err := row.Scan(&lease_generation)
+	if err != nil {
+		err = fmt.Errorf("query OldestClaim: %w", err)
+	}
+	return lease_generation, err
+}
+
 const reclaimExpiredLeases = `-- name: ReclaimExpiredLeases :many
 WITH expired AS MATERIALIZED (
     SELECT

@@ -100,7 +100,7 @@ func (d *drain) reclaim() {
 		d.tb.Fatalf("holdfasttest: drain: %v", err)
 	}
 	defer queue.Close()
-	if _, err := queue.Reclaim(d.tb.Context()); err != nil {
+	if _, _, err := queue.Reclaim(d.tb.Context(), 0); err != nil {
 		d.tb.Fatalf("holdfasttest: drain: %v", err)
 	}
 }

@@ -191,7 +191,7 @@ func TestComesBack_JobOfAHandleTxWhoseClientVanished(t *testing.T) {
 		wire.cut()
 		defer wire.mend()
 		pgtest.Eventually(t, 20*time.Second, "the job is reclaimed", func() bool {
-			reclaimed, err := queue.Reclaim(ctx)
+			reclaimed, _, err := queue.Reclaim(ctx, 0)
 			return err == nil && len(reclaimed) == 1
 		})
 		return err

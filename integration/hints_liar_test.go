@@ -126,11 +126,11 @@ func (l *liar) Elect(ctx context.Context, work func(ctx context.Context)) (elect
 	return l.Queue.Elect(ctx, work)
 }
 
-func (l *liar) Reclaim(ctx context.Context) ([]domain.Reclaimed, error) {
+func (l *liar) Reclaim(ctx context.Context, after int64) ([]domain.Reclaimed, int64, error) {
 	if err := l.cut(); err != nil {
-		return nil, err
+		return nil, after, err
 	}
-	return l.Queue.Reclaim(ctx)
+	return l.Queue.Reclaim(ctx, after)
 }
 
 func (l *liar) KeepHouse(ctx context.Context, rules domain.HouseRules) (domain.HouseReport, error) {

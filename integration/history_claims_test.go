@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -189,19 +190,30 @@ func (h *history) handle(t *rapid.T) {
 
 func (h *history) reclaim(t *rapid.T) {
 	h.begin(t)
-	theirs, err := h.queue.Reclaim(t.Context())
+	theirAfter, ourAfter := h.someToken(t)
+	theirs, theirOver, err := h.queue.Reclaim(t.Context(), theirAfter)
 	if err != nil {
 		t.Fatalf("reclaim: %v\n%s", err, h.text())
 	}
-	ours, _ := h.model.Reclaim(t.Context())
+	ours, ourOver, _ := h.model.Reclaim(t.Context(), ourAfter)
 	var ids []domain.JobID
 	for i := range theirs {
 		theirs[i].Claim.Generation = h.token(theirs[i].Claim.Generation)
 		ids = append(ids, theirs[i].Claim.ID)
 	}
-	h.say("housekeeping reclaims %s", h.namesOf(ids))
+	h.say("housekeeping reclaims %s, of the claims after token %d", h.namesOf(ids), ourAfter)
+	if theirOver != theirAfter || ourOver != ourAfter {
+		same(t, h, "token of the oldest claim in flight", h.token(theirOver+1), ourOver+1)
+	}
 	byToken := func(a, b domain.Reclaimed) int { return cmp.Compare(a.Claim.Generation, b.Claim.Generation) }
 	slices.SortFunc(theirs, byToken)
 	slices.SortFunc(ours, byToken)
 	same(t, h, "reclaimed claims", theirs, ours)
+}
+
+// someToken draws one that a claim was given, or 0: the database's, and the model's.
+func (h *history) someToken(t *rapid.T) (theirs, ours int64) {
+	all := append([]int64{0}, slices.Sorted(maps.Keys(h.tokens))...)
+	theirs = rapid.SampledFrom(all).Draw(t, "after")
+	return theirs, h.tokens[theirs]
 }

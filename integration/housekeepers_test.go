@@ -62,7 +62,7 @@ func (w *houseWork) add(other houseWork) {
 // keepWholeHouse does all that a cycle of a worker does.
 func keepWholeHouse(t *testing.T, queue *domain.Queue) houseWork {
 	t.Helper()
-	reclaimed, err := queue.Reclaim(t.Context())
+	reclaimed, _, err := queue.Reclaim(t.Context(), 0)
 	if err != nil {
 		t.Error(err)
 	}

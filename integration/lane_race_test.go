@@ -220,7 +220,7 @@ func (r *laneRace) reclaim(queue *domain.Queue, workerID string) {
 	}
 	r.mutex.Unlock()
 	r.database.Exec(r.T, "UPDATE holdfast.inbox SET lease_expires_at = now() - interval '1 second' WHERE claimed_by = $1", workerID)
-	reclaimed, err := queue.Reclaim(r.Context())
+	reclaimed, _, err := queue.Reclaim(r.Context(), 0)
 	if err != nil {
 		r.Errorf("reclaim: %v", err)
 	}

@@ -96,7 +96,7 @@ func mustSettle(t *testing.T, queue *domain.Queue, job domain.ClaimedJob, outcom
 // mustReclaim reclaims and expects as many jobs as given.
 func mustReclaim(t *testing.T, queue *domain.Queue, want int) []domain.Reclaimed {
 	t.Helper()
-	reclaimed, err := queue.Reclaim(t.Context())
+	reclaimed, _, err := queue.Reclaim(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -104,7 +104,7 @@ func TestComesBack_HousekeepersAtOnceReclaimEachJobOnce(t *testing.T) {
 	database.Exec(t, "UPDATE holdfast.inbox SET lease_expires_at = now() - interval '1 second'")
 	var reclaimed atomic.Int64
 	atOnce(2, func(int) {
-		batch, err := queue.Reclaim(t.Context())
+		batch, _, err := queue.Reclaim(t.Context(), 0)
 		if err != nil {
 			t.Error(err)
 		}
@@ -116,5 +116,36 @@ func TestComesBack_HousekeepersAtOnceReclaimEachJobOnce(t *testing.T) {
 	}
 	if left := pgtest.Value[int64](t, database, "SELECT count(*) FROM holdfast.inbox WHERE status <> 'pending'"); left != 0 {
 		t.Fatalf("%d jobs were left behind", left)
+	}
+}
+
+// A walk may begin behind the claims that are known to be over. It says where the next one may.
+func TestComesBack_ReclaimLooksOnlyAtClaimsAfterTheOneGiven(t *testing.T) {
+	t.Parallel()
+	database := pgtest.New(t)
+	queue := database.Queue(t)
+	var claims [3]domain.ClaimedJob
+	for i := range claims {
+		enqueue(t, database)
+		claims[i] = claimOne(t, queue, "w1")
+	}
+	settled, oldest, newest := claims[0], claims[1], claims[2]
+	mustSettle(t, queue, settled, domain.Outcome{}, domain.StatusCompleted)
+	for _, step := range []struct {
+		after, over int64
+		want        []domain.JobID
+	}{
+		{0, oldest.Generation - 1, nil},
+		{newest.Generation, newest.Generation, nil}, // None is in flight after it.
+		{oldest.Generation, newest.Generation - 1, []domain.JobID{newest.ID}},
+		{settled.Generation, oldest.Generation - 1, []domain.JobID{oldest.ID}},
+	} {
+		for _, id := range step.want {
+			database.ExpireLease(t, id)
+		}
+		reclaimed, over, err := queue.Reclaim(t.Context(), step.after)
+		if err != nil || over != step.over || len(reclaimed) != len(step.want) || len(reclaimed) == 1 && reclaimed[0].Claim.ID != step.want[0] {
+			t.Errorf("after %d: reclaimed %v, over %d, error %v; want %v, %d", step.after, reclaimed, over, err, step.want, step.over)
+		}
 	}
 }

@@ -1,3 +1,15 @@
+-- name: OldestClaim :one
+-- OldestClaim tells the generation of the oldest claim in flight after the one given: where a
+-- walk over them can begin. Called by domain/reclaim.go. No row: none is in flight. It steps
+-- over the index entries of the claims that were settled since, for as long as a transaction
+-- keeps vacuum from them. Index: inbox_processing_idx.
+SELECT job.lease_generation
+FROM holdfast.inbox AS job
+WHERE job.claimed_at IS NOT NULL
+    AND job.lease_generation > @after_generation::bigint
+ORDER BY job.lease_generation
+LIMIT 1;
+
 -- name: ReclaimExpiredLeases :many
 -- ReclaimExpiredLeases takes back claims whose lease has ended by the database's clock: a
 -- job with attempts left waits for its backoff, one without is dead-lettered. Called by

@@ -60,19 +60,6 @@ func (s *session) chores() func(context.Context) {
 	}
 }
 
-func (s *session) reclaim(ctx context.Context) {
-	call, cancel := s.call(ctx)
-	defer cancel()
-	reclaimed, err := s.queue.Reclaim(call)
-	for _, job := range reclaimed {
-		s.log.Warn("lease ended, job reclaimed", "job_id", job.Claim.ID, "queue", job.Queue, "kind", job.Kind, "bucket", job.Claim.Bucket,
-			"generation", job.Claim.Generation, "attempt", job.Attempts, "from", job.Claim.WorkerID, "status", job.Status)
-	}
-	if err != nil && ctx.Err() == nil {
-		s.log.Error("cannot reclaim, trying again", "error", err)
-	}
-}
-
 func (s *session) keepHouse(ctx context.Context) {
 	call, cancel := s.call(ctx)
 	defer cancel()

@@ -23,7 +23,7 @@ type Queue interface {
 	Renew(ctx context.Context, workerID string, lease time.Duration, claims []domain.Claim) ([]domain.Claim, error)
 	Settle(ctx context.Context, workerID string, settlements []domain.Settlement) []domain.Settled
 	Elect(ctx context.Context, work func(ctx context.Context)) (elected bool, err error)
-	Reclaim(ctx context.Context) ([]domain.Reclaimed, error)
+	Reclaim(ctx context.Context, after int64) (reclaimed []domain.Reclaimed, over int64, err error)
 	KeepHouse(ctx context.Context, rules domain.HouseRules) (domain.HouseReport, error)
 	Drain(ctx context.Context, workerID string) error
 	Leave(ctx context.Context, workerID string) error

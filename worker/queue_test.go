@@ -30,6 +30,9 @@ type queue struct {
 
 	// members changes what the worker sees of the others.
 	members func(seen []domain.Membership) []domain.Membership
+
+	// overs are what the next reclaims report as over, in place of what is.
+	overs []int64
 }
 
 // call is one use of the queue.
@@ -41,6 +44,7 @@ type call struct {
 	looked      domain.LookRequest
 	renewed     []domain.Claim
 	settlements []domain.Settlement
+	after       int64
 }
 
 // fault is what befalls a call.
@@ -224,8 +228,15 @@ func (q *queue) Settle(ctx context.Context, workerID string, settlements []domai
 	return answers
 }
 
-func (q *queue) Reclaim(ctx context.Context) ([]domain.Reclaimed, error) {
-	return send(ctx, q, call{method: "Reclaim"}, func() ([]domain.Reclaimed, error) { return q.Queue.Reclaim(ctx) })
+func (q *queue) Reclaim(ctx context.Context, after int64) (reclaimed []domain.Reclaimed, over int64, err error) {
+	reclaimed, err = send(ctx, q, call{method: "Reclaim", after: after}, func() (all []domain.Reclaimed, err error) {
+		all, over, err = q.Queue.Reclaim(ctx, after)
+		if len(q.overs) > 0 {
+			over, q.overs = q.overs[0], q.overs[1:]
+		}
+		return all, err
+	})
+	return reclaimed, over, err
 }
 
 func (q *queue) KeepHouse(ctx context.Context, rules domain.HouseRules) (domain.HouseReport, error) {

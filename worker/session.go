@@ -40,6 +40,9 @@ type session struct {
 	// The claim loop's.
 	watches map[string]*watch // By queue.
 
+	// Housekeeping's.
+	recall recall
+
 	accepting sync.Mutex
 	phase     int             // The turn in which the latest job is renewed.
 	heavies   map[string]bool // Kinds whose payloads were warned about.

@@ -233,7 +233,7 @@ func (h history) handle(t *rapid.T) {
 }
 
 func (h history) reclaim(t *rapid.T) {
-	all, err := h.queue.Reclaim(t.Context())
+	all, _, err := h.queue.Reclaim(t.Context(), 0)
 	must(t, err)
 	h.reclaimed(t, h.queue.Now(), all)
 }

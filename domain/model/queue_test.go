@@ -89,7 +89,7 @@ func (w world) find(id domain.JobID) domain.JobRecord {
 
 func (w world) reclaim() []domain.Reclaimed {
 	w.t.Helper()
-	reclaimed, err := w.Reclaim(w.t.Context())
+	reclaimed, _, err := w.Reclaim(w.t.Context(), 0)
 	if err != nil {
 		w.t.Fatalf("Reclaim: %v", err)
 	}

@@ -75,6 +75,11 @@ func listHeldClaims(ctx context.Context, db domain.DBTX, size int) error {
 	return err
 }
 
+func oldestClaim(ctx context.Context, db domain.DBTX, _ int) error {
+	_, err := queries.OldestClaim(ctx, db, 0)
+	return err
+}
+
 func reclaimExpiredLeases(ctx context.Context, db domain.DBTX, size int) error {
 	_, err := queries.ReclaimExpiredLeases(ctx, db, gen.ReclaimExpiredLeasesParams{Batch: int32(size)})
 	return err

@@ -96,6 +96,7 @@ func Contract() []Statement {
 			Name: "ListHeldClaims", Sent: ByIndex, Set: true, Call: listHeldClaims,
 			Indexes: []string{"inbox_processing_idx"}, Sorts: "the claims of one worker",
 		},
+		{Name: "OldestClaim", Sent: ByIndex, Indexes: []string{"inbox_processing_idx"}, Call: oldestClaim},
 		{
 			Name: "ReclaimExpiredLeases", Sent: ByIndex, Set: true, Call: reclaimExpiredLeases,
 			Indexes: []string{"inbox_processing_idx", "inbox_pkey"}, Sorts: "claims whose lease has ended",

@@ -61,7 +61,7 @@ func TestExpireLease_LetsTheJobBeReclaimed(t *testing.T) {
 		t.Fatalf("claimed %v, %v", claimed, err)
 	}
 	database.ExpireLease(t, result.ID)
-	reclaimed, err := queue.Reclaim(t.Context())
+	reclaimed, _, err := queue.Reclaim(t.Context(), 0)
 	if err != nil || len(reclaimed) != 1 {
 		t.Fatalf("reclaimed %v, %v", reclaimed, err)
 	}

@@ -143,7 +143,7 @@ func (s *soak) reclaimAlso(ctx context.Context) (target, detail string, err erro
 	defer queue.Close()
 	taken := 0
 	for until := time.Now().Add(lease); time.Now().Before(until) && ctx.Err() == nil; {
-		reclaimed, err := queue.Reclaim(ctx)
+		reclaimed, _, err := queue.Reclaim(ctx, 0)
 		if err != nil {
 			return "", "", err
 		}

@@ -97,7 +97,8 @@ func (m *moves) putBack(row *job, j int, age int8) {
 }
 
 // keep plays the next step of a housekeeper: ReclaimExpiredLeases is snapshot, then for each row
-// lock and recheck, and the commit.
+// lock and recheck, and the commit. It looks at all claims: where a walk begins (OldestClaim) is
+// a hint.
 func (m *moves) keep(k int) {
 	i := reclaim(k)
 	switch t := m.now.txns[i]; {

@@ -38,7 +38,7 @@ var kinds = [...]struct{ words, statements string }{
 	claiming:       {"worker %s claims", "ClaimJobs"},
 	lockingLane:    {"worker %s begins a claim of lanes", "ListLaneBuckets BeginLanes LockLanes"},
 	claimingLane:   {"worker %s claims from a lane", "ClaimLanes CommitLanes"},
-	reclaiming:     {"housekeeper %s reclaims", "ReclaimExpiredLeases"},
+	reclaiming:     {"housekeeper %s reclaims", "OldestClaim ReclaimExpiredLeases"},
 	renewing:       {"worker %s renews", "RenewLeases"},
 	completing:     {"worker %s completes", "LockClaim CompleteJobs CompleteAndKeepJobs CompleteAndDropJobs"},
 	retrying:       {"worker %s retries", "RetryJobs"},
