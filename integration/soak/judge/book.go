@@ -131,6 +131,7 @@ type claim struct {
 	early      bool // It ended before its lease did.
 	worded     bool // It ended with an error text of a handler.
 	acted      bool // Something was done by it that only a claim can do.
+	sentAgain  bool // It ended after a settlement was told as not done: by another.
 }
 
 // asked is an enqueue of which a client wrote.
@@ -271,6 +272,7 @@ type book struct {
 	holders  []holder
 	drains   []*drain
 	repeats  map[int64]int64 // When a doubtful settlement was sent again, by generation.
+	failures map[int64]int64 // When a settlement was last told as not done, by generation.
 
 	files, workers, processes names
 	salt                      maphash.Seed
@@ -279,7 +281,7 @@ type book struct {
 func newBook() book {
 	return book{
 		numbers: map[jobID]uint32{}, claims: map[int64]*[claimPage]claim{}, markers: map[uint64]uint32{}, keys: map[uint64]uint32{},
-		lanes: map[uint64]uint32{}, repeats: map[int64]int64{}, seen: make([]bool, 1), lane: make([]lane, 1), holders: make([]holder, 1), salt: maphash.MakeSeed(),
+		lanes: map[uint64]uint32{}, repeats: map[int64]int64{}, failures: map[int64]int64{}, seen: make([]bool, 1), lane: make([]lane, 1), holders: make([]holder, 1), salt: maphash.MakeSeed(),
 	}
 }
 

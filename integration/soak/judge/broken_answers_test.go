@@ -108,6 +108,12 @@ var badAnswers = []badRun{
 	{"settlement that failed takes effect", fenced, nil, func(s *story) {
 		s.enqueue().claim("w").execute("fail").end("fail").tellSettle("fail", history.Error)
 	}},
+	{"settlement that failed took effect, of a worker that wrote everything", fenced, nil, func(s *story) {
+		l := s.enqueue().claim("w").execute("complete")
+		l.tellSettle("complete", history.Error)
+		l.end("complete")
+		s.drain("w", s.now)
+	}},
 	{"current claim is refused", fenced, nil, func(s *story) {
 		s.enqueue().claim("w").execute("complete").tellSettle("complete", history.Stale)
 	}},

@@ -216,6 +216,7 @@ func (j *judge) hearSettle(op *history.Op, said outcome, about subject, c *claim
 		j.reach(staleSettlement)
 	case saidError:
 		c.failed |= verdict
+		j.failures[about.generation] = max(j.failures[about.generation], nanos(op.End))
 	default:
 		c.unsure |= verdict
 	}

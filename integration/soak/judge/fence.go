@@ -83,7 +83,9 @@ func refusedAsTold(j *judge, about subject, c *claim) {
 	case c.ok|c.again != 0, c.reclaimed():
 		return
 	case c.refused == 0:
-		if c.failed&^c.unsure&did != 0 {
+		// A worker that was told so sends it again, which one that is killed does not write down.
+		unwritten := c.sentAgain && j.holders[c.worker].drain == nil
+		if c.failed&^c.unsure&did != 0 && !unwritten {
 			j.broke(fenced, about, j.place(c.at), "to %s it was told as not done; by the log the claim is %s (%s)", did, c.end, j.inLog(c.line))
 		}
 		return

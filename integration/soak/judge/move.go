@@ -229,6 +229,8 @@ func (j *judge) takeDownEnd(m *move) {
 		return
 	}
 	m.claim.end, m.claim.line = m.kind, m.change.line
+	told, failed := j.failures[job.generation]
+	m.claim.sentAgain = failed && m.tx.commit > told
 	if m.kind == givenBack || m.kind == died {
 		m.claim.early, m.claim.worded = m.tx.commit < job.lease, m.worded()
 	}

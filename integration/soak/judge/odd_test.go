@@ -16,6 +16,11 @@ var odd = map[string]func(*story){
 	"completion of a worker that was killed before it wrote": func(s *story) {
 		s.enqueue().claim("killed").execute("complete").end("complete")
 	},
+	"completion that failed is sent again by a worker that is killed before it writes": func(s *story) {
+		l := s.enqueue().claim("killed").execute("complete")
+		l.tellSettle("complete", history.Error)
+		l.end("complete")
+	},
 	"renewal of a worker that was killed before it wrote": func(s *story) {
 		l := s.enqueue().claim("killed").renew()
 		s.ops = s.ops[:len(s.ops)-1]
