@@ -167,7 +167,7 @@ func ListEvents(ctx context.Context, db DBTX, filter EventFilter) (EventPage, er
 	switch {
 	case len(page.Events) == filter.Limit:
 		page.Next = page.Events[filter.Limit-1].ID
-	case len(rows) > 0 && rows[0].LookedAt == eventsLookedAt:
+	case len(rows) > 0 && rows[0].LookedAt == eventsLookedAt && !rows[0].Beyond:
 		page.Next, page.LookedBackTo = rows[0].LastID, &rows[0].LastAt
 	}
 	return page, nil

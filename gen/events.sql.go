@@ -37,13 +37,15 @@ far AS (
     SELECT
         count(*) AS looked_at,
         COALESCE(min(looked.id), 0)::bigint AS last_id,
-        COALESCE(min(looked.at), now())::timestamptz AS last_at
+        COALESCE(min(looked.at), now())::timestamptz AS last_at,
+        COALESCE($3::interval > '0'::interval AND min(looked.at) < now() - $3::interval, false)::boolean AS beyond
     FROM looked
 )
 SELECT
     far.looked_at,
     far.last_id,
     far.last_at,
+    far.beyond,
     COALESCE(asked.id, 0)::bigint AS id,
     COALESCE(asked.at, now())::timestamptz AS at,
     asked.job_id,
@@ -96,6 +98,7 @@ type ListEventsRow struct {
 	LookedAt        int64
 	LastID          int64
 	LastAt          time.Time
+	Beyond          bool
 	ID              int64
 	At              time.Time
 	JobID           pgtype.UUID
@@ -112,8 +115,9 @@ type ListEventsRow struct {
 
 // ListEvents lists events, the latest first, from the one before @before_id on: on request those
 // of one queue, of one kind, or of the latest time. Called by domain/events.go. Whatever is
-// asked for, it looks at @look_at events only, and each row says how many those were and
-// which was the last of them. One row with the id 0: none of them is asked for.
+// asked for, it looks at @look_at events only, and each row says how many those were, which
+// was the last of them, and whether that is older than what is asked for. One row with the
+// id 0: none of them is asked for.
 // Index: events_pkey.
 func (q *Queries) ListEvents(ctx context.Context, db DBTX, arg ListEventsParams) ([]ListEventsRow, error) {
 	rows, err := db.Query(ctx, listEvents,
@@ -135,6 +139,7 @@ func (q *Queries) ListEvents(ctx context.Context, db DBTX, arg ListEventsParams)
 			&i.LookedAt,
 			&i.LastID,
 			&i.LastAt,
+			&i.Beyond,
 			&i.ID,
 			&i.At,
 			&i.JobID,

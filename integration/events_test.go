@@ -369,7 +369,12 @@ func TestEvents_ListLooksAtSoManyAtATime(t *testing.T) {
 	if err != nil || len(page.Events) != 0 || page.Next == 0 || page.LookedBackTo == nil {
 		t.Fatalf("the list looked at all: %+v, error %v", page, err)
 	}
-	filter.Before = page.Next
+	filter.Within = time.Hour
+	database.Exec(t, "UPDATE holdfast.events SET at = now() - interval '1 day' WHERE detail = '9000'")
+	if recent, err := domain.ListEvents(t.Context(), database.Pool, filter); err != nil || len(recent.Events) != 0 || recent.Next != 0 {
+		t.Errorf("it goes on beyond the hour that is asked for: %+v, error %v", recent, err)
+	}
+	filter.Within, filter.Before = 0, page.Next
 	page, err = domain.ListEvents(t.Context(), database.Pool, filter)
 	if err != nil || detailsOf(page.Events) != "1" || page.Next != 0 {
 		t.Errorf("it went on with %+v, error %v", page, err)

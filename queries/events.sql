@@ -107,8 +107,9 @@ LIMIT @max_rows::integer;
 -- name: ListEvents :many
 -- ListEvents lists events, the latest first, from the one before @before_id on: on request those
 -- of one queue, of one kind, or of the latest time. Called by domain/events.go. Whatever is
--- asked for, it looks at @look_at events only, and each row says how many those were and
--- which was the last of them. One row with the id 0: none of them is asked for.
+-- asked for, it looks at @look_at events only, and each row says how many those were, which
+-- was the last of them, and whether that is older than what is asked for. One row with the
+-- id 0: none of them is asked for.
 -- Index: events_pkey.
 WITH looked AS MATERIALIZED (
     SELECT
@@ -133,13 +134,15 @@ far AS (
     SELECT
         count(*) AS looked_at,
         COALESCE(min(looked.id), 0)::bigint AS last_id,
-        COALESCE(min(looked.at), now())::timestamptz AS last_at
+        COALESCE(min(looked.at), now())::timestamptz AS last_at,
+        COALESCE(@within::interval > '0'::interval AND min(looked.at) < now() - @within::interval, false)::boolean AS beyond
     FROM looked
 )
 SELECT
     far.looked_at,
     far.last_id,
     far.last_at,
+    far.beyond,
     COALESCE(asked.id, 0)::bigint AS id,
     COALESCE(asked.at, now())::timestamptz AS at,
     asked.job_id,

@@ -90,7 +90,7 @@ func noteNextEvents(c *cli.Context, page domain.EventPage) {
 	switch {
 	case page.Next == 0:
 	case page.LookedBackTo != nil:
-		fmt.Fprintf(c.App.ErrWriter, "searched the latest 10,000 events, back to %s: --before %d goes on\n", moment(*page.LookedBackTo), page.Next)
+		fmt.Fprintf(c.App.ErrWriter, "searched 10,000 events, back to %s: --before %d goes on\n", moment(*page.LookedBackTo), page.Next)
 	default:
 		fmt.Fprintf(c.App.ErrWriter, "only the latest %d events are listed: --before %d goes on\n", len(page.Events), page.Next)
 	}
