@@ -38,7 +38,8 @@ func (q *Queue) Renew(ctx context.Context, workerID string, lease time.Duration,
 }
 
 // noteUnrenewed leaves an event for each of the claims that is lost. Not all that were not
-// renewed are: the worker may be settling some.
+// renewed are: a settlement of the worker itself may have crossed the renewal. The statement
+// tells the two apart.
 func (q *Queue) noteUnrenewed(ctx context.Context, workerID string, claims, held []Claim) {
 	renewed := make(map[claimKey]bool, len(held))
 	for _, claim := range held {

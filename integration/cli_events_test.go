@@ -3,6 +3,7 @@ package integration
 import (
 	"encoding/json"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -146,12 +147,12 @@ func TestCLI_EventsListFilters(t *testing.T) {
 		"":      {"--queue", "nowhere"},
 	} {
 		listed := decoded[struct{ Items []domain.Event }](t, database, append([]string{"events", "list"}, args...)...)
-		ids := ""
-		for _, event := range listed.Items {
-			ids += " " + string(rune('0'+event.ID))
+		ids := make([]string, len(listed.Items))
+		for i, event := range listed.Items {
+			ids[i] = strconv.FormatInt(event.ID, 10)
 		}
-		if strings.TrimSpace(ids) != want {
-			t.Errorf("%v lists%s, want %s", args, ids, want)
+		if got := strings.Join(ids, " "); got != want {
+			t.Errorf("%v lists %s, want %s", args, got, want)
 		}
 	}
 }
