@@ -83,7 +83,7 @@ COMMENT ON COLUMN holdfast.events.id IS 'The order of events, also within one in
 COMMENT ON COLUMN holdfast.events.at IS 'When it was written; its transaction may have committed later.';
 COMMENT ON COLUMN holdfast.events.job_id IS 'The job it happened to; null for what happened to a queue, a worker or the installation. The job may be gone.';
 COMMENT ON COLUMN holdfast.events.lease_generation IS 'The fence token of the claim that it ended, or was refused to; null when no claim was concerned.';
-COMMENT ON COLUMN holdfast.events.attempt IS 'Which attempt of the job that was; null when no claim was concerned.';
+COMMENT ON COLUMN holdfast.events.attempt IS 'Which attempt of the job that was; null when no claim was concerned, or when nobody knows any more.';
 COMMENT ON COLUMN holdfast.events.event IS 'What happened.';
 COMMENT ON COLUMN holdfast.events.queue IS 'The queue it happened in.';
 COMMENT ON COLUMN holdfast.events.kind IS 'The kind of the job.';
@@ -96,6 +96,11 @@ CREATE INDEX events_job_idx
     ON holdfast.events USING btree (job_id, id)
     WHERE job_id IS NOT NULL;
 COMMENT ON INDEX holdfast.events_job_idx IS 'The story of a job, in order.';
+
+CREATE UNIQUE INDEX events_lost_idx
+    ON holdfast.events USING btree (job_id, lease_generation, worker_id)
+    WHERE event = 'lease_lost'::holdfast.event_kind;
+COMMENT ON INDEX holdfast.events_lost_idx IS 'A worker is told more than once that a claim is over: by a renewal, and by the settlement that follows. It is noted once.';
 
 CREATE TABLE holdfast.fences (
     resource text COLLATE "C" NOT NULL,
@@ -574,6 +579,15 @@ END
 $function$;
 COMMENT ON FUNCTION holdfast.drop_archive_days() IS 'Drops the archive days that are older than the longest retention of any queue, and tells how many; 0 also when a reader holds the archive. Runs with its owner''s rights.';
 REVOKE ALL ON FUNCTION holdfast.drop_archive_days() FROM PUBLIC;
+
+CREATE FUNCTION holdfast.event_detail(said text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+    SELECT CASE WHEN octet_length(said) <= 8192 THEN said ELSE left(said, 2048) END
+$function$;
+COMMENT ON FUNCTION holdfast.event_detail(text) IS 'What was said, or the first 2,048 characters of what has more than 8 KB: whatever they are, they have no more.';
 
 CREATE FUNCTION holdfast.incarnation()
  RETURNS text

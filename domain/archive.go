@@ -17,6 +17,7 @@ type HouseRules struct {
 	DeadWorkersFor time.Duration // Dead workers are forgotten after so long.
 	MarksFor       time.Duration // Handled marks are forgotten after so long, once their job has left the inbox.
 	FencesFor      time.Duration // Fenced resources are forgotten when unused for so long.
+	EventsFor      time.Duration // Events are forgotten after so long.
 	ArchiveAhead   int           // Archive days that exist ahead of today.
 }
 
@@ -29,13 +30,14 @@ type HouseReport struct {
 	KeysExpired      int64
 	MarksExpired     int64
 	FencesExpired    int64
+	EventsExpired    int64
 	DaysCreated      int64
 	DaysDropped      int64
 }
 
 // KeepHouse does everything that must be done from time to time but reclaiming: marks stale
-// workers dead, archives completed jobs that were kept, expires idempotency keys, marks and
-// fences, makes coming archive days and drops old ones. Every statement is bounded, and it
+// workers dead, archives completed jobs that were kept, expires idempotency keys, marks,
+// fences and events, makes coming archive days and drops old ones. Every statement is bounded, and it
 // is harmless when two run at once. The first error ends it; the next cycle goes on.
 func (q *Queue) KeepHouse(ctx context.Context, rules HouseRules) (HouseReport, error) {
 	var report HouseReport
@@ -115,6 +117,12 @@ func (q *Queue) expire(ctx context.Context, rules HouseRules, report *HouseRepor
 	}
 	report.FencesExpired, err = inBatches(func() (int64, error) {
 		return q.queries.DeleteUnusedFences(ctx, q.plannedWork, gen.DeleteUnusedFencesParams{Age: rules.FencesFor, Batch: housekeepingBatch})
+	})
+	if err != nil {
+		return err
+	}
+	report.EventsExpired, err = inBatches(func() (int64, error) {
+		return q.queries.DeleteOldEvents(ctx, q.plannedWork, gen.DeleteOldEventsParams{Age: rules.EventsFor, Batch: housekeepingBatch})
 	})
 	return err
 }

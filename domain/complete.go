@@ -2,6 +2,7 @@ package domain
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -38,15 +39,31 @@ func (q *Queue) Settle(ctx context.Context, workerID string, settlements []Settl
 	answers := make([]Settled, len(settlements))
 	for _, group := range groupSettlements(settlements) {
 		q.settleInto(ctx, answers, workerID, group)
+		q.noteRefused(ctx, answers, workerID, group)
 	}
 	return answers
 }
 
+// noteRefused leaves an event for each claim of the group that was found to be over.
+func (q *Queue) noteRefused(ctx context.Context, answers []Settled, workerID string, group settlementGroup) {
+	var refusals []refusal
+	for _, member := range group.members {
+		if errors.Is(answers[member.position].Err, ErrLeaseLost) {
+			detail := fmt.Sprintf("its result was refused: %s", group.verdict)
+			refusals = append(refusals, refusal{claim: member.Claim, settling: true, detail: detail})
+		}
+	}
+	q.noteLost(ctx, workerID, refusals)
+}
+
 // SettleOn ends one claim on a *pgxpool.Pool, or in the transaction of a pgx.Tx. For
 // holdfasttest, where a handler runs without a worker; a worker's claims are settled in sets.
+// A lost lease leaves no event: in a transaction its error would be the caller's.
 func SettleOn(ctx context.Context, db batcher, settlement Settlement) Settled {
 	queue := &Queue{planned: newPlanned(db), queries: gen.New()}
-	return queue.Settle(ctx, settlement.Claim.WorkerID, []Settlement{settlement})[0]
+	answers := make([]Settled, 1)
+	queue.settleInto(ctx, answers, settlement.Claim.WorkerID, groupSettlements([]Settlement{settlement})[0])
+	return answers[0]
 }
 
 // settleInto settles a group and puts its answers in their places. When the database refuses

@@ -25,6 +25,10 @@ func (q *Queue) Drain(ctx context.Context, workerID string) error {
 	return Drain(ctx, q.pool, workerID)
 }
 
+// heldToTheEnd is what the event of a job says that its worker gave back with its last word: the
+// handler ignores its context, or the reply to the claim was lost.
+const heldToTheEnd = "the worker left while it held the job"
+
 // Leave ends a worker's registration, as its last word. Claims that it still holds are given
 // back with their attempts refunded: also those it does not know of, because the reply to
 // its claim was lost. After it returned nil the worker holds no job.
@@ -54,7 +58,7 @@ func (q *Queue) releaseHeld(ctx context.Context, workerID string) error {
 		group := settlementGroup{verdict: Release}
 		for _, row := range rows {
 			claim := Claim{ID: row.ID.Bytes, Bucket: int(row.PartitionBucket), Generation: row.LeaseGeneration, WorkerID: workerID}
-			group.members = append(group.members, groupMember{Settlement: Settlement{Claim: claim}})
+			group.members = append(group.members, groupMember{Settlement: Settlement{Claim: claim, Outcome: ReleaseFor(heldToTheEnd, 0)}})
 		}
 		group.sort()
 		if _, err := q.release(ctx, workerID, group); err != nil {

@@ -27,6 +27,17 @@ type Outcome struct {
 	Verdict Verdict
 	Delay   time.Duration // Of a retry or a release.
 	Error   string        // Of a retry or a failure: becomes last_error.
+
+	// Event is what a release leaves in the incident log, EventReleased or EventFenced, with
+	// Error as its detail. "" leaves nothing: a snooze is what the handler wants, and a job that
+	// is given back before it started was not touched.
+	Event EventKind
+}
+
+// ReleaseFor returns the outcome of a release that somebody may have to read about: its event
+// says the reason.
+func ReleaseFor(reason string, delay time.Duration) Outcome {
+	return Outcome{Verdict: Release, Delay: delay, Event: EventReleased, Error: cleanErrorText(reason)}
 }
 
 // fencedDelay keeps a job that was fenced off a resource from coming back at once.
@@ -94,7 +105,7 @@ func OutcomeOf(err error, attempts int, random float64) Outcome {
 	case errors.As(err, &retry):
 		return Outcome{Verdict: Retry, Delay: retry.delay, Error: cleanErrorText(err.Error())}
 	case errors.Is(err, ErrFenced):
-		return Outcome{Verdict: Release, Delay: fencedDelay}
+		return Outcome{Verdict: Release, Delay: fencedDelay, Event: EventFenced, Error: cleanErrorText(err.Error())}
 	default:
 		return Outcome{Verdict: Retry, Delay: Backoff(attempts, random), Error: cleanErrorText(err.Error())}
 	}

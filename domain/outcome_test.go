@@ -12,6 +12,9 @@ func TestOutcomeOf_EveryKindOfError(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("no answer")
 	backoff := Backoff(3, 0.25)
+	fenced := func(text string) Outcome {
+		return Outcome{Verdict: Release, Delay: fencedDelay, Event: EventFenced, Error: text}
+	}
 	tests := map[string]struct {
 		err  error
 		want Outcome
@@ -32,9 +35,9 @@ func TestOutcomeOf_EveryKindOfError(t *testing.T) {
 		"snooze into the past":        {Snooze(-time.Hour), Outcome{Verdict: Release}},
 		"snooze, wrapped":             {fmt.Errorf("send: %w", Snooze(time.Hour)), Outcome{Verdict: Release, Delay: time.Hour}},
 		"snooze, joined to a failure": {errors.Join(FailWith(broken), Snooze(time.Hour)), Outcome{Verdict: Release, Delay: time.Hour}},
-		"fenced":                      {ErrFenced, Outcome{Verdict: Release, Delay: fencedDelay}},
-		"fenced, wrapped":             {fmt.Errorf("charge: %w", ErrFenced), Outcome{Verdict: Release, Delay: fencedDelay}},
-		"fenced, joined":              {errors.Join(broken, ErrFenced), Outcome{Verdict: Release, Delay: fencedDelay}},
+		"fenced":                      {ErrFenced, fenced(ErrFenced.Error())},
+		"fenced, wrapped":             {fmt.Errorf("charge: %w", ErrFenced), fenced("charge: " + ErrFenced.Error())},
+		"fenced, joined":              {errors.Join(broken, ErrFenced), fenced("no answer\n" + ErrFenced.Error())},
 		"retry of what was fenced":    {RetryIn(time.Minute, ErrFenced), Outcome{Verdict: Retry, Delay: time.Minute, Error: ErrFenced.Error()}},
 		"failure of what was fenced":  {FailWith(ErrFenced), Outcome{Verdict: Fail, Error: ErrFenced.Error()}},
 		"text that Postgres refuses":  {errors.New("a\x00b\xff"), Outcome{Verdict: Retry, Delay: backoff, Error: "ab\uFFFD"}},
@@ -52,10 +55,18 @@ func TestOutcomeOf_EveryKindOfError(t *testing.T) {
 func TestOutcomeOf_CutsLongErrors(t *testing.T) {
 	t.Parallel()
 	long := errors.New(strings.Repeat("x", 10<<20))
-	for name, err := range map[string]error{"an error": long, "retry": RetryIn(0, long), "failure": FailWith(long)} {
+	for name, err := range map[string]error{"an error": long, "retry": RetryIn(0, long), "failure": FailWith(long), "fenced": errors.Join(long, ErrFenced)} {
 		if got := len(OutcomeOf(err, 1, 0).Error); got != errorTextLimit {
 			t.Errorf("%s: the text has %d bytes, want %d", name, got, errorTextLimit)
 		}
+	}
+}
+
+func TestReleaseFor_SaysAReasonThatPostgresTakes(t *testing.T) {
+	t.Parallel()
+	want := Outcome{Verdict: Release, Delay: time.Minute, Event: EventReleased, Error: "ab\uFFFD"}
+	if got := ReleaseFor("a\x00b\xff", time.Minute); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 

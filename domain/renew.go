@@ -31,5 +31,25 @@ func (q *Queue) Renew(ctx context.Context, workerID string, lease time.Duration,
 	for i, row := range rows {
 		held[i] = Claim{ID: row.ID.Bytes, Bucket: int(row.PartitionBucket), Generation: row.LeaseGeneration, WorkerID: workerID}
 	}
+	if len(held) < len(ordered) {
+		q.noteUnrenewed(ctx, workerID, ordered, held)
+	}
 	return held, nil
+}
+
+// noteUnrenewed leaves an event for each of the claims that is lost. Not all that were not
+// renewed are: a settlement of the worker itself may have crossed the renewal. The statement
+// tells the two apart.
+func (q *Queue) noteUnrenewed(ctx context.Context, workerID string, claims, held []Claim) {
+	renewed := make(map[claimKey]bool, len(held))
+	for _, claim := range held {
+		renewed[keyOf(claim)] = true
+	}
+	var refusals []refusal
+	for _, claim := range claims {
+		if !renewed[keyOf(claim)] {
+			refusals = append(refusals, refusal{claim: claim, detail: "its renewal was refused"})
+		}
+	}
+	q.noteLost(ctx, workerID, refusals)
 }

@@ -45,7 +45,8 @@ func (q *Queue) fail(ctx context.Context, workerID string, group settlementGroup
 	return allInState(rows, StatusFailed), nil
 }
 
-// release gives jobs back after their delays and refunds the attempt.
+// release gives jobs back after their delays and refunds the attempt. Those whose outcome names
+// an event leave one.
 func (q *Queue) release(ctx context.Context, workerID string, group settlementGroup) (map[claimKey]Status, error) {
 	set := group.fences()
 	rows, err := convertRows(q.queries.ReleaseJobs(ctx, q.planned, gen.ReleaseJobsParams{
@@ -54,6 +55,8 @@ func (q *Queue) release(ctx context.Context, workerID string, group settlementGr
 		IDs:              set.ids,
 		LeaseGenerations: set.generations,
 		Delays:           group.delays(),
+		Events:           group.events(),
+		Details:          group.errors(),
 	}))
 	if err != nil {
 		return map[claimKey]Status{}, fmt.Errorf("release %d jobs: %w", len(group.members), explain(err))
@@ -75,4 +78,12 @@ func (g settlementGroup) errors() []string {
 		texts[i] = member.Outcome.Error
 	}
 	return texts
+}
+
+func (g settlementGroup) events() []string {
+	events := make([]string, len(g.members))
+	for i, member := range g.members {
+		events[i] = string(member.Outcome.Event)
+	}
+	return events
 }

@@ -171,6 +171,45 @@ func (q *Queries) DeleteExpiredKeys(ctx context.Context, db DBTX, batch int32) (
 	return result.RowsAffected(), nil
 }
 
+const deleteOldEvents = `-- name: DeleteOldEvents :execrows
+WITH oldest AS MATERIALIZED (
+    SELECT
+        event.id,
+        event.at
+    FROM holdfast.events AS event
+    ORDER BY event.id
+    LIMIT $1::integer
+),
+old AS MATERIALIZED (
+    SELECT event.id
+    FROM oldest
+    JOIN holdfast.events AS event ON event.id = ANY(ARRAY[oldest.id])
+    WHERE oldest.at < now() - $2::interval
+    ORDER BY oldest.id
+    LIMIT $1::integer
+    FOR UPDATE OF event SKIP LOCKED
+)
+DELETE FROM holdfast.events AS event
+USING old
+WHERE event.id = ANY(ARRAY[old.id])
+`
+
+type DeleteOldEventsParams struct {
+	Batch int32
+	Age   time.Duration
+}
+
+// DeleteOldEvents forgets events of a certain age. Called by domain/archive.go in batches.
+// Looks at the oldest so many only, in the order in which they were written, so that it costs
+// no more when nothing is old. Index: events_pkey. Locks: the rows it deletes; skips locked ones.
+func (q *Queries) DeleteOldEvents(ctx context.Context, db DBTX, arg DeleteOldEventsParams) (int64, error) {
+	result, err := db.Exec(ctx, deleteOldEvents, arg.Batch, arg.Age)
+	if err != nil {
+		return 0, fmt.Errorf("query DeleteOldEvents: %w", err)
+	}
+	return result.RowsAffected(), nil
+}
+
 const deleteOldMarks = `-- name: DeleteOldMarks :execrows
 WITH old AS MATERIALIZED (
     SELECT

@@ -11,19 +11,32 @@ import (
 )
 
 const advanceEpoch = `-- name: AdvanceEpoch :execrows
-UPDATE holdfast.meta AS meta
-SET
-    epoch = meta.epoch + greatest(split_part(here.incarnation, '/', 3)::bigint - split_part(meta.incarnation, '/', 3)::bigint, 1),
-    incarnation = here.incarnation
-FROM (SELECT holdfast.incarnation() AS incarnation) AS here
-WHERE meta.singleton
-    AND meta.incarnation <> here.incarnation
+WITH raised AS (
+    UPDATE holdfast.meta AS meta
+    SET
+        epoch = meta.epoch + greatest(split_part(here.incarnation, '/', 3)::bigint - split_part(meta.incarnation, '/', 3)::bigint, 1),
+        incarnation = here.incarnation
+    FROM (SELECT holdfast.incarnation() AS incarnation) AS here
+    WHERE meta.singleton
+        AND meta.incarnation <> here.incarnation
+    RETURNING
+        meta.epoch,
+        meta.incarnation
+)
+INSERT INTO holdfast.events (
+    event,
+    detail
+)
+SELECT
+    'epoch_advanced',
+    'to epoch ' || raised.epoch || ', for the incarnation ' || raised.incarnation || ' of the database'
+FROM raised
 `
 
 // AdvanceEpoch raises the epoch for the incarnation of the database that runs it. Called by
 // domain/epoch.go when a claim found that the epoch is another's. By as much as the timeline
 // has advanced: the server that was promoted before this one may never have told it of its
-// own epoch. Zero rows: it is this one's already, because another worker was first.
+// own epoch. Leaves an event. Zero rows: it is this one's already, because another worker was first.
 // Index: meta_pkey. Locks: the row of meta, for which racing calls wait and then find their
 // condition false.
 func (q *Queries) AdvanceEpoch(ctx context.Context, db DBTX) (int64, error) {

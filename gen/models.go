@@ -13,6 +13,107 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
+// What happened: to a job by a worker or by housekeeping (retried to lease_lost) or by a person (released, redriven, cancelled, purged), or to a queue, a worker or the installation.
+type EventKind string
+
+const (
+	HoldfastEventKindRetried       EventKind = "retried"
+	HoldfastEventKindReleased      EventKind = "released"
+	HoldfastEventKindFenced        EventKind = "fenced"
+	HoldfastEventKindFailed        EventKind = "failed"
+	HoldfastEventKindDeadLettered  EventKind = "dead_lettered"
+	HoldfastEventKindReclaimed     EventKind = "reclaimed"
+	HoldfastEventKindLeaseLost     EventKind = "lease_lost"
+	HoldfastEventKindRedriven      EventKind = "redriven"
+	HoldfastEventKindCancelled     EventKind = "cancelled"
+	HoldfastEventKindPurged        EventKind = "purged"
+	HoldfastEventKindQueueChanged  EventKind = "queue_changed"
+	HoldfastEventKindQueuePaused   EventKind = "queue_paused"
+	HoldfastEventKindQueueResumed  EventKind = "queue_resumed"
+	HoldfastEventKindWorkerDrained EventKind = "worker_drained"
+	HoldfastEventKindWorkerEvicted EventKind = "worker_evicted"
+	HoldfastEventKindEpochAdvanced EventKind = "epoch_advanced"
+)
+
+func (e *EventKind) Scan(src interface{}) error {
+	switch s := src.(type) {
+	case []byte:
+		*e = EventKind(s)
+	case string:
+		*e = EventKind(s)
+	default:
+		return fmt.Errorf("unsupported scan type for EventKind: %T", src)
+	}
+	return nil
+}
+
+type NullEventKind struct {
+	EventKind EventKind
+	Valid     bool // Valid is true if EventKind is not NULL
+}
+
+// Scan implements the Scanner interface.
+func (ns *NullEventKind) Scan(value interface{}) error {
+	if value == nil {
+		ns.EventKind, ns.Valid = "", false
+		return nil
+	}
+	ns.Valid = true
+	return ns.EventKind.Scan(value)
+}
+
+// Value implements the driver Valuer interface.
+func (ns NullEventKind) Value() (driver.Value, error) {
+	if !ns.Valid {
+		return nil, nil
+	}
+	return string(ns.EventKind), nil
+}
+
+func (e EventKind) Valid() bool {
+	switch e {
+	case HoldfastEventKindRetried,
+		HoldfastEventKindReleased,
+		HoldfastEventKindFenced,
+		HoldfastEventKindFailed,
+		HoldfastEventKindDeadLettered,
+		HoldfastEventKindReclaimed,
+		HoldfastEventKindLeaseLost,
+		HoldfastEventKindRedriven,
+		HoldfastEventKindCancelled,
+		HoldfastEventKindPurged,
+		HoldfastEventKindQueueChanged,
+		HoldfastEventKindQueuePaused,
+		HoldfastEventKindQueueResumed,
+		HoldfastEventKindWorkerDrained,
+		HoldfastEventKindWorkerEvicted,
+		HoldfastEventKindEpochAdvanced:
+		return true
+	}
+	return false
+}
+
+func AllEventKindValues() []EventKind {
+	return []EventKind{
+		HoldfastEventKindRetried,
+		HoldfastEventKindReleased,
+		HoldfastEventKindFenced,
+		HoldfastEventKindFailed,
+		HoldfastEventKindDeadLettered,
+		HoldfastEventKindReclaimed,
+		HoldfastEventKindLeaseLost,
+		HoldfastEventKindRedriven,
+		HoldfastEventKindCancelled,
+		HoldfastEventKindPurged,
+		HoldfastEventKindQueueChanged,
+		HoldfastEventKindQueuePaused,
+		HoldfastEventKindQueueResumed,
+		HoldfastEventKindWorkerDrained,
+		HoldfastEventKindWorkerEvicted,
+		HoldfastEventKindEpochAdvanced,
+	}
+}
+
 // Where a job is in its life. A job that waits for a retry is pending with a future available_at.
 type InboxStatus string
 
@@ -203,6 +304,34 @@ func AllWorkerStatusValues() []WorkerStatus {
 		HoldfastWorkerStatusDraining,
 		HoldfastWorkerStatusDead,
 	}
+}
+
+// What was unusual, for 30 days: the story of a job that did not go straight, and what people did. No row for a job that was claimed and completed.
+type HoldfastEvent struct {
+	// The order of events, also within one instant.
+	ID int64
+	// When it was written; its transaction may have committed later.
+	At time.Time
+	// The job it happened to; null for what happened to a queue, a worker or the installation. The job may be gone.
+	JobID pgtype.UUID
+	// The fence token of the claim that it ended, or was refused to; null when no claim was concerned.
+	LeaseGeneration *int64
+	// Which attempt of the job that was; null when no claim was concerned, or when nobody knows any more.
+	Attempt *int32
+	// What happened.
+	Event EventKind
+	// The queue it happened in.
+	Queue *string
+	// The kind of the job.
+	Kind *string
+	// The partition key of the job.
+	PartitionKey *string
+	// The worker that held the claim, or that it happened to.
+	WorkerID *string
+	// The person or program that ordered it; null for what workers and housekeeping do by themselves.
+	Actor *string
+	// What a handler's error or a person's reason said; at most 8 KB.
+	Detail *string
 }
 
 // Every job there is, archived or not, read in one snapshot: a job that is being archived is seen once.

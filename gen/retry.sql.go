@@ -14,30 +14,66 @@ import (
 )
 
 const failJobs = `-- name: FailJobs :many
-UPDATE holdfast.inbox AS job
-SET
-    status = 'failed',
-    finished_at = now(),
-    finished_by = job.claimed_by,
-    last_error = held.error,
-    claimed_by = NULL,
-    claimed_at = NULL,
-    lease_expires_at = NULL
-FROM (
+WITH settled AS (
+    UPDATE holdfast.inbox AS job
+    SET
+        status = 'failed',
+        finished_at = now(),
+        finished_by = job.claimed_by,
+        last_error = held.error,
+        claimed_by = NULL,
+        claimed_at = NULL,
+        lease_expires_at = NULL
+    FROM (
+        SELECT
+            unnest($1::integer[]) AS partition_bucket,
+            unnest($2::uuid[]) AS id,
+            unnest($3::bigint[]) AS lease_generation,
+            unnest($4::text[]) AS error,
+            $5::text AS worker_id
+    ) AS held
+    WHERE job.id = ANY(ARRAY[held.id])
+        AND job.partition_bucket = held.partition_bucket
+        AND job.lease_generation = held.lease_generation
+        AND job.claimed_by = held.worker_id
+    RETURNING
+        job.id,
+        job.lease_generation,
+        job.attempts,
+        job.queue,
+        job.kind,
+        job.partition_key,
+        held.worker_id,
+        held.error
+),
+noted AS (
+    INSERT INTO holdfast.events (
+        job_id,
+        lease_generation,
+        attempt,
+        event,
+        queue,
+        kind,
+        partition_key,
+        worker_id,
+        detail
+    )
     SELECT
-        unnest($1::integer[]) AS partition_bucket,
-        unnest($2::uuid[]) AS id,
-        unnest($3::bigint[]) AS lease_generation,
-        unnest($4::text[]) AS error,
-        $5::text AS worker_id
-) AS held
-WHERE job.id = ANY(ARRAY[held.id])
-    AND job.partition_bucket = held.partition_bucket
-    AND job.lease_generation = held.lease_generation
-    AND job.claimed_by = held.worker_id
-RETURNING
-    job.id,
-    job.lease_generation
+        settled.id,
+        settled.lease_generation,
+        settled.attempts,
+        'failed',
+        settled.queue,
+        settled.kind,
+        settled.partition_key,
+        settled.worker_id,
+        holdfast.event_detail(settled.error)
+    FROM settled
+)
+SELECT
+    settled.id,
+    settled.lease_generation
+FROM settled
 `
 
 type FailJobsParams struct {
@@ -53,9 +89,10 @@ type FailJobsRow struct {
 	LeaseGeneration int64
 }
 
-// FailJobs ends the claims of the set for good: their handlers said never to retry. Called
-// by domain/retry.go. A job that does not come back was not touched. The job stays as
-// failed until it is redriven or purged. Index: inbox_pkey. Locks: the rows it returns.
+// FailJobs ends the claims of the set for good: their handlers said never to retry. Each
+// leaves an event with the error. Called by domain/retry.go. A job that does not come back
+// was not touched. The job stays as failed until it is redriven or purged.
+// Index: inbox_pkey. Locks: the rows it returns.
 func (q *Queries) FailJobs(ctx context.Context, db DBTX, arg FailJobsParams) ([]FailJobsRow, error) {
 	rows, err := db.Query(ctx, failJobs,
 		arg.PartitionBuckets,
@@ -83,29 +120,82 @@ func (q *Queries) FailJobs(ctx context.Context, db DBTX, arg FailJobsParams) ([]
 }
 
 const releaseJobs = `-- name: ReleaseJobs :many
-UPDATE holdfast.inbox AS job
-SET
-    status = 'pending',
-    attempts = job.attempts - 1,
-    available_at = now() + held.delay,
-    claimed_by = NULL,
-    claimed_at = NULL,
-    lease_expires_at = NULL
-FROM (
+WITH settled AS (
+    UPDATE holdfast.inbox AS job
+    SET
+        status = 'pending',
+        attempts = job.attempts - 1,
+        available_at = now() + held.delay,
+        claimed_by = NULL,
+        claimed_at = NULL,
+        lease_expires_at = NULL
+    FROM (
+        SELECT
+            unnest($1::integer[]) AS partition_bucket,
+            unnest($2::uuid[]) AS id,
+            unnest($3::bigint[]) AS lease_generation,
+            unnest($4::interval[]) AS delay,
+            unnest($5::text[]) AS event,
+            unnest($6::text[]) AS detail,
+            $7::text AS worker_id
+    ) AS held
+    WHERE job.id = ANY(ARRAY[held.id])
+        AND job.partition_bucket = held.partition_bucket
+        AND job.lease_generation = held.lease_generation
+        AND job.claimed_by = held.worker_id
+    RETURNING
+        job.id,
+        job.lease_generation,
+        job.attempts + 1 AS attempt,
+        job.queue,
+        job.kind,
+        job.partition_key,
+        held.worker_id,
+        nullif(held.event, '')::holdfast.event_kind AS event,
+        held.detail
+),
+noted AS (
+    INSERT INTO holdfast.events (
+        job_id,
+        lease_generation,
+        attempt,
+        event,
+        queue,
+        kind,
+        partition_key,
+        worker_id,
+        detail
+    )
     SELECT
-        unnest($1::integer[]) AS partition_bucket,
-        unnest($2::uuid[]) AS id,
-        unnest($3::bigint[]) AS lease_generation,
-        unnest($4::interval[]) AS delay,
-        $5::text AS worker_id
-) AS held
-WHERE job.id = ANY(ARRAY[held.id])
-    AND job.partition_bucket = held.partition_bucket
-    AND job.lease_generation = held.lease_generation
-    AND job.claimed_by = held.worker_id
-RETURNING
-    job.id,
-    job.lease_generation
+        settled.id,
+        settled.lease_generation,
+        settled.attempt,
+        settled.event,
+        settled.queue,
+        settled.kind,
+        settled.partition_key,
+        settled.worker_id,
+        holdfast.event_detail(settled.detail)
+    FROM settled
+    -- A subquery with a limit, because NOT EXISTS becomes a join, which with wrong statistics
+    -- is a walk through all events.
+    LEFT JOIN LATERAL (
+        SELECT told.id
+        FROM holdfast.events AS told
+        WHERE told.job_id = ANY(ARRAY[settled.id])
+            AND told.attempt = settled.attempt
+            AND told.event = settled.event
+            AND told.worker_id = settled.worker_id
+        LIMIT 1
+    ) AS before
+        ON true
+    WHERE settled.event IS NOT NULL
+        AND before.id IS NULL
+)
+SELECT
+    settled.id,
+    settled.lease_generation
+FROM settled
 `
 
 type ReleaseJobsParams struct {
@@ -113,6 +203,8 @@ type ReleaseJobsParams struct {
 	IDs              []pgtype.UUID
 	LeaseGenerations []int64
 	Delays           []time.Duration
+	Events           []string
+	Details          []string
 	WorkerID         string
 }
 
@@ -122,14 +214,20 @@ type ReleaseJobsRow struct {
 }
 
 // ReleaseJobs gives the claims of the set back after a delay and refunds the attempt: a
-// snooze, a drain, a kind the worker does not know. Called by domain/retry.go. A job that
-// does not come back was not touched. Index: inbox_pkey. Locks: the rows it returns.
+// snooze, a drain, a kind the worker does not know. Those with a name in @events leave such
+// an event with its detail, but one only for each attempt and worker: a job of a kind that
+// nobody handles comes back every half minute, a fenced one every second, and neither spends
+// an attempt. Those with ” leave none: a snooze is what the handler wants. Called by
+// domain/retry.go. A job that does not come back was not touched.
+// Index: inbox_pkey, events_job_idx. Locks: the rows it returns.
 func (q *Queries) ReleaseJobs(ctx context.Context, db DBTX, arg ReleaseJobsParams) ([]ReleaseJobsRow, error) {
 	rows, err := db.Query(ctx, releaseJobs,
 		arg.PartitionBuckets,
 		arg.IDs,
 		arg.LeaseGenerations,
 		arg.Delays,
+		arg.Events,
+		arg.Details,
 		arg.WorkerID,
 	)
 	if err != nil {
@@ -151,36 +249,73 @@ func (q *Queries) ReleaseJobs(ctx context.Context, db DBTX, arg ReleaseJobsParam
 }
 
 const retryJobs = `-- name: RetryJobs :many
-UPDATE holdfast.inbox AS job
-SET
-    status = CASE
-        WHEN job.attempts < job.max_attempts THEN 'pending'::holdfast.inbox_status
-        ELSE 'dead_letter'::holdfast.inbox_status
-    END,
-    available_at = now() + held.delay,
-    finished_at = CASE WHEN job.attempts < job.max_attempts THEN NULL ELSE now() END,
-    finished_by = CASE WHEN job.attempts < job.max_attempts THEN NULL ELSE job.claimed_by END,
-    last_error = held.error,
-    claimed_by = NULL,
-    claimed_at = NULL,
-    lease_expires_at = NULL
-FROM (
+WITH settled AS (
+    UPDATE holdfast.inbox AS job
+    SET
+        status = CASE
+            WHEN job.attempts < job.max_attempts THEN 'pending'::holdfast.inbox_status
+            ELSE 'dead_letter'::holdfast.inbox_status
+        END,
+        available_at = now() + held.delay,
+        finished_at = CASE WHEN job.attempts < job.max_attempts THEN NULL ELSE now() END,
+        finished_by = CASE WHEN job.attempts < job.max_attempts THEN NULL ELSE job.claimed_by END,
+        last_error = held.error,
+        claimed_by = NULL,
+        claimed_at = NULL,
+        lease_expires_at = NULL
+    FROM (
+        SELECT
+            unnest($1::integer[]) AS partition_bucket,
+            unnest($2::uuid[]) AS id,
+            unnest($3::bigint[]) AS lease_generation,
+            unnest($4::interval[]) AS delay,
+            unnest($5::text[]) AS error,
+            $6::text AS worker_id
+    ) AS held
+    WHERE job.id = ANY(ARRAY[held.id])
+        AND job.partition_bucket = held.partition_bucket
+        AND job.lease_generation = held.lease_generation
+        AND job.claimed_by = held.worker_id
+    RETURNING
+        job.id,
+        job.lease_generation,
+        job.status,
+        job.attempts,
+        job.queue,
+        job.kind,
+        job.partition_key,
+        held.worker_id,
+        held.error
+),
+noted AS (
+    INSERT INTO holdfast.events (
+        job_id,
+        lease_generation,
+        attempt,
+        event,
+        queue,
+        kind,
+        partition_key,
+        worker_id,
+        detail
+    )
     SELECT
-        unnest($1::integer[]) AS partition_bucket,
-        unnest($2::uuid[]) AS id,
-        unnest($3::bigint[]) AS lease_generation,
-        unnest($4::interval[]) AS delay,
-        unnest($5::text[]) AS error,
-        $6::text AS worker_id
-) AS held
-WHERE job.id = ANY(ARRAY[held.id])
-    AND job.partition_bucket = held.partition_bucket
-    AND job.lease_generation = held.lease_generation
-    AND job.claimed_by = held.worker_id
-RETURNING
-    job.id,
-    job.lease_generation,
-    job.status
+        settled.id,
+        settled.lease_generation,
+        settled.attempts,
+        CASE WHEN settled.status = 'pending' THEN 'retried'::holdfast.event_kind ELSE 'dead_lettered'::holdfast.event_kind END,
+        settled.queue,
+        settled.kind,
+        settled.partition_key,
+        settled.worker_id,
+        holdfast.event_detail(settled.error)
+    FROM settled
+)
+SELECT
+    settled.id,
+    settled.lease_generation,
+    settled.status
+FROM settled
 `
 
 type RetryJobsParams struct {
@@ -199,9 +334,10 @@ type RetryJobsRow struct {
 }
 
 // RetryJobs ends the claims of the set without success: a job with attempts left waits for
-// its delay, one without is dead-lettered. Called by domain/retry.go. A job that does not
-// come back was not touched: the worker no longer holds that claim. The whole fence is a
-// join condition. Index: inbox_pkey. Locks: the rows it returns.
+// its delay, one without is dead-lettered. Either leaves an event with the error. Called by
+// domain/retry.go. A job that does not come back was not touched: the worker no longer holds
+// that claim. The whole fence is a join condition. Index: inbox_pkey. Locks: the rows it
+// returns.
 func (q *Queries) RetryJobs(ctx context.Context, db DBTX, arg RetryJobsParams) ([]RetryJobsRow, error) {
 	rows, err := db.Query(ctx, retryJobs,
 		arg.PartitionBuckets,

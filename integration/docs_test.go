@@ -114,3 +114,36 @@ func TestDocs_ReadmeNamesThePromisesThatAreKept(t *testing.T) {
 		t.Errorf("README.md links the promise %q, which docs/guarantees.md does not have", name)
 	}
 }
+
+var (
+	soakRow = regexp.MustCompile(`(?m)^(\S[^\n]*?) {2,}(\d+) {2,}(\d+) {2,}\d`)
+	section = regexp.MustCompile(`(?ms)^##+ ([^\n]+)\n(.*?)(?:\n##|\z)`)
+)
+
+// The report of the long soak is kept as it was printed. Each promise has its row's figures.
+func TestDocs_GuaranteesHaveTheFiguresOfTheLongSoak(t *testing.T) {
+	t.Parallel()
+	guarantees := strings.ReplaceAll(read(t, "../docs/guarantees.md"), "\n#", "\n\n#")
+	sections := map[string]string{}
+	for _, match := range section.FindAllStringSubmatch(guarantees, -1) {
+		sections[match[1]] = match[2]
+	}
+	rows := soakRow.FindAllStringSubmatch(read(t, "../docs/soak-60m.txt"), -1)
+	if len(rows) < 13 {
+		t.Fatalf("the report has %d promises", len(rows))
+	}
+	for _, row := range rows {
+		want := "Long soak: " + row[2] + " of " + thousands(row[3]) + " broken."
+		if text, found := sections[row[1]]; !found || !strings.Contains(text, want) {
+			t.Errorf("docs/guarantees.md does not say under %q: %s", row[1], want)
+		}
+	}
+}
+
+// thousands writes a number as people do: 1,234,567.
+func thousands(digits string) string {
+	for at := len(digits) - 3; at > 0; at -= 3 {
+		digits = digits[:at] + "," + digits[at:]
+	}
+	return digits
+}

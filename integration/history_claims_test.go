@@ -99,6 +99,9 @@ func (h *history) settle(t *rapid.T) {
 			Claim: claim.theirs.Claim, Retention: claim.ours.Retention, Unconfirmed: rapid.IntRange(0, 3).Draw(t, "unconfirmed") == 0,
 			Outcome: domain.Outcome{Verdict: someVerdict.Draw(t, "verdict"), Delay: someDelay.Draw(t, "delay"), Error: someName.Draw(t, "error")},
 		}
+		if one.Outcome.Verdict == domain.Release {
+			one.Outcome.Event = rapid.SampledFrom([]domain.EventKind{"", domain.EventReleased, domain.EventFenced}).Draw(t, "event")
+		}
 		theirs = append(theirs, one)
 		one.Claim = claim.ours.Claim
 		ours = append(ours, one)

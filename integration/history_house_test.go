@@ -26,7 +26,8 @@ func (h *history) keepHouse(t *rapid.T) {
 	h.begin(t)
 	rules := domain.HouseRules{
 		WorkerTTL: someDuration.Draw(t, "worker TTL"), DeadWorkersFor: someDuration.Draw(t, "dead workers for"),
-		MarksFor: someDuration.Draw(t, "marks for"), FencesFor: someDuration.Draw(t, "fences for"), ArchiveAhead: 0,
+		MarksFor: someDuration.Draw(t, "marks for"), FencesFor: someDuration.Draw(t, "fences for"),
+		EventsFor: someDuration.Draw(t, "events for"), ArchiveAhead: 0,
 	}
 	theirs, err := h.queue.KeepHouse(t.Context(), rules)
 	if err != nil {
@@ -39,8 +40,8 @@ func (h *history) keepHouse(t *rapid.T) {
 	if theirs.WorkersDied == nil {
 		theirs.WorkersDied = []string{}
 	}
-	h.say("housekeeping cleans up: workers after %s, dead ones after %s, marks after %s, fences after %s",
-		rules.WorkerTTL, rules.DeadWorkersFor, rules.MarksFor, rules.FencesFor)
+	h.say("housekeeping cleans up: workers after %s, dead ones after %s, marks after %s, fences after %s, events after %s",
+		rules.WorkerTTL, rules.DeadWorkersFor, rules.MarksFor, rules.FencesFor, rules.EventsFor)
 	same(t, h, "report of housekeeping", theirs, ours)
 }
 

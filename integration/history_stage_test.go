@@ -1,7 +1,9 @@
 package integration
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -63,7 +65,7 @@ func newStage(t *testing.T) *stage {
 func (s *stage) clear(t *rapid.T) (now time.Time, seq int64) {
 	var statements strings.Builder
 	statements.WriteString("DELETE FROM holdfast.queues WHERE name <> 'default';")
-	for _, table := range []string{"inbox", "inbox_archive", "idempotency_keys", "workers", "handled", "fences", "wake"} {
+	for _, table := range []string{"inbox", "inbox_archive", "idempotency_keys", "workers", "handled", "fences", "wake", "events"} {
 		statements.WriteString("DELETE FROM holdfast." + table + ";")
 	}
 	s.run(t, statements.String())
@@ -105,6 +107,8 @@ func (s *stage) tables(t *rapid.T) (jobs []domain.JobRecord, tables model.Tables
 	collect(batch, &tables.Fences, "SELECT resource, token, touched_at FROM holdfast.fences ORDER BY resource")
 	collect(batch, &tables.Workers, "SELECT id, status, queues, started_at, last_seen_at, now() - last_seen_at, metadata FROM holdfast.workers ORDER BY id")
 	collect(batch, &tables.Bells, "SELECT queue, worker_id FROM holdfast.wake ORDER BY queue, worker_id")
+	collect(batch, &tables.Events, `SELECT id, at, event, job_id, lease_generation, attempt, queue, kind, partition_key, worker_id, actor, detail
+		FROM holdfast.events ORDER BY id`)
 	if err := s.Pool.SendBatch(t.Context(), batch).Close(); err != nil {
 		t.Fatalf("read the tables: %v", err)
 	}
@@ -139,6 +143,7 @@ func (h *history) agree(t *rapid.T) {
 		theirs.StartedAt, theirs.LastSeenAt = h.sameTime(theirs.StartedAt, our.StartedAt), h.sameTime(theirs.LastSeenAt, our.LastSeenAt)
 		theirs.Silence = h.sameDuration(theirs.Silence, our.Silence)
 	}
+	h.sameEvents(tables.Events, ours.Events)
 	if ourJobs == nil {
 		ourJobs = []domain.JobRecord{}
 	}
@@ -155,6 +160,25 @@ func (h *history) sameJob(theirs *domain.JobRecord, ours domain.JobRecord) {
 	h.sameTimes(&theirs.LeaseExpiresAt, ours.LeaseExpiresAt)
 	h.sameTimes(&theirs.CompletedAt, ours.CompletedAt)
 	h.sameTimes(&theirs.FinishedAt, ours.FinishedAt)
+}
+
+// sameEvents puts events in the order in which each claim of each job had them, and gives those
+// of the database the model's values of what cannot be equal. Of jobs that one statement has
+// changed, none is the first.
+func (h *history) sameEvents(theirs, ours []domain.Event) {
+	for i, event := range theirs {
+		if event.Generation != nil {
+			theirs[i].Generation = new(h.token(*event.Generation))
+		}
+	}
+	for _, events := range [][]domain.Event{theirs, ours} {
+		slices.SortFunc(events, func(a, b domain.Event) int {
+			return cmp.Or(strings.Compare(a.JobID.String(), b.JobID.String()), cmp.Compare(*a.Generation, *b.Generation), cmp.Compare(a.ID, b.ID))
+		})
+	}
+	for i := range min(len(theirs), len(ours)) {
+		theirs[i].ID, theirs[i].At = ours[i].ID, h.sameTime(theirs[i].At, ours[i].At)
+	}
 }
 
 // token is the model's for one of the database's; -1 for one that no claim was given.

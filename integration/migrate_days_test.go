@@ -108,7 +108,7 @@ func TestKept_CompletionOfADayWithoutAPartitionIsKeptAndMoved(t *testing.T) {
 		t.Fatalf("without a day the completed job is in %s", where)
 	}
 	report, err := queue.KeepHouse(t.Context(), domain.HouseRules{
-		WorkerTTL: time.Hour, DeadWorkersFor: time.Hour, MarksFor: time.Hour, FencesFor: time.Hour, ArchiveAhead: 14,
+		WorkerTTL: time.Hour, DeadWorkersFor: time.Hour, MarksFor: time.Hour, FencesFor: time.Hour, EventsFor: time.Hour, ArchiveAhead: 14,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -93,7 +93,10 @@ var pairRecipes = map[string]pairRecipe{
 		PartitionBuckets: pairPlace, IDs: pairIDs, LeaseGenerations: pairFence, WorkerID: "w1", Errors: []string{"boom"},
 	})},
 	"ReleaseJobs": {starts: []string{"held"}, fenced: whenHeld, args: always(gen.ReleaseJobsParams{
-		PartitionBuckets: pairPlace, IDs: pairIDs, LeaseGenerations: pairFence, WorkerID: "w1", Delays: noDelay,
+		PartitionBuckets: pairPlace, IDs: pairIDs, LeaseGenerations: pairFence, WorkerID: "w1", Delays: noDelay, Events: []string{"released"}, Details: []string{"no handler"},
+	})},
+	"RecordLostLeases": {starts: []string{"waiting", "expired"}, args: always(gen.RecordLostLeasesParams{
+		IDs: pairIDs, LeaseGenerations: pairFence, Settlings: []bool{false}, Details: []string{"refused"}, WorkerID: "w1",
 	})},
 	"ReclaimExpiredLeases": {starts: []string{"expired", "last try"}, passes: true, args: always(gen.ReclaimExpiredLeasesParams{Batch: 5})},
 	"RedriveJobs":          {starts: []string{"dead"}, args: always(gen.RedriveJobsParams{PartitionBuckets: pairPlace, IDs: pairIDs})},
@@ -121,6 +124,7 @@ var pairRecipes = map[string]pairRecipe{
 	"DeleteExpiredKeys":    {starts: []string{"old"}, passes: true, args: always(int32(5))},
 	"DeleteOldMarks":       {starts: []string{"old"}, passes: true, args: always(gen.DeleteOldMarksParams{Age: longTime, Batch: 5})},
 	"DeleteUnusedFences":   {starts: []string{"old"}, passes: true, args: always(gen.DeleteUnusedFencesParams{Age: longTime, Batch: 5})},
+	"DeleteOldEvents":      {starts: []string{"old"}, passes: true, args: always(gen.DeleteOldEventsParams{Age: longTime, Batch: 5})},
 	"CreateArchiveDays":    {starts: []string{"held", pairDays}, yields: true, args: always(int32(3))},
 	"DropArchiveDays":      {starts: []string{"held", pairDays}, yields: true},
 }

@@ -67,6 +67,7 @@ var pairStarts = map[string][]string{
 		`INSERT INTO holdfast.idempotency_keys (queue, key, job_id, expires_at) VALUES ('q', 'key', '` + pairJob + `', now() - interval '1 hour')`,
 		`INSERT INTO holdfast.handled (scope, key, job_id, handled_at) VALUES ('effect', 'key', '` + pairJob + `', now() - interval '60 days')`,
 		`INSERT INTO holdfast.fences (resource, token, touched_at) VALUES ('r', 1099511627776, now() - interval '60 days')`,
+		`INSERT INTO holdfast.events (job_id, lease_generation, event, at) VALUES ('` + pairJob + `', 1099511627776, 'retried', now() - interval '60 days')`,
 	},
 	"dead worker": {
 		insertPairQueue,
@@ -90,11 +91,13 @@ var clearPairs = []string{
 	`DELETE FROM holdfast.handled`,
 	`DELETE FROM holdfast.fences`,
 	`DELETE FROM holdfast.wake`,
+	`DELETE FROM holdfast.events`,
 	`DELETE FROM holdfast.workers`,
 	`DELETE FROM holdfast.queues WHERE name = 'q'`,
 }
 
-// readPairs tells the state in what can be compared from one run to the next: times to ten
+// readPairs tells the state, with the events that it comes with, so that no order of two
+// statements leaves one that did not happen, or two of one, in what can be compared from one run to the next: times to ten
 // minutes, tokens beside that of the start's claim, ids as one of the start's or a new one.
 // A line that begins with "broken" is an invariant that does not hold.
 var readPairs = strings.NewReplacer("JOB", "'"+pairJob+"'", "NEXT", "'"+pairNext+"'").Replace(`
@@ -120,6 +123,11 @@ line AS (
     SELECT concat_ws(' ', 'worker', id, status, queues, metadata, round(extract(epoch FROM last_seen_at - now()) / 600)) FROM holdfast.workers
     UNION ALL
     SELECT concat_ws(' ', 'bell', queue, worker_id) FROM holdfast.wake
+    UNION ALL
+    SELECT concat_ws(' ', 'event', event, CASE job_id WHEN JOB THEN 'of the job' WHEN NEXT THEN 'of the next job' ELSE 'of a new job' END,
+        'token', sign(lease_generation - 1099511627776), 'attempt', attempt, queue, kind, partition_key, worker_id, actor, detail,
+        round(extract(epoch FROM at - now()) / 600))
+    FROM holdfast.events
     UNION ALL
     SELECT concat_ws(' ', 'queue', name, 'ordered', ordered, 'paused', paused, max_attempts, retention_mode) FROM holdfast.queues
     UNION ALL

@@ -12,7 +12,7 @@ import (
 
 // growing selects the tables that grow with what the product does.
 const growing = `SELECT oid FROM pg_class
-	WHERE relnamespace = 'holdfast'::regnamespace AND relkind IN ('r', 'p') AND relname ~ '^(inbox|idempotency_keys|handled|fences)'`
+	WHERE relnamespace = 'holdfast'::regnamespace AND relkind IN ('r', 'p') AND relname ~ '^(inbox|idempotency_keys|handled|fences|events)'`
 
 // planBacklog is a database that grows, in which nobody takes statistics but the test.
 type planBacklog struct {
@@ -73,6 +73,9 @@ func (b *planBacklog) fill(t *testing.T, size int) {
 		`INSERT INTO holdfast.fences (resource, token)
 			SELECT 'resource ' || i, i
 			FROM generate_series($1::integer, $2::integer) AS i`,
+		`INSERT INTO holdfast.events (job_id, event)
+			SELECT gen_random_uuid(), 'retried'
+			FROM generate_series($1::integer, $2::integer)`,
 		`INSERT INTO holdfast.inbox_archive (
 				id, seq, lease_generation, available_at, created_at, completed_at, partition_bucket,
 				attempts, max_attempts, ordered, queue, kind, partition_key, payload

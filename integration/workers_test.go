@@ -15,6 +15,7 @@ var houseRules = domain.HouseRules{
 	DeadWorkersFor: 24 * time.Hour,
 	MarksFor:       30 * 24 * time.Hour,
 	FencesFor:      30 * 24 * time.Hour,
+	EventsFor:      30 * 24 * time.Hour,
 	ArchiveAhead:   14,
 }
 

@@ -168,3 +168,28 @@ WITH old AS MATERIALIZED (
 DELETE FROM holdfast.fences AS fence
 USING old
 WHERE fence.resource = ANY(ARRAY[old.resource]);
+
+-- name: DeleteOldEvents :execrows
+-- DeleteOldEvents forgets events of a certain age. Called by domain/archive.go in batches.
+-- Looks at the oldest so many only, in the order in which they were written, so that it costs
+-- no more when nothing is old. Index: events_pkey. Locks: the rows it deletes; skips locked ones.
+WITH oldest AS MATERIALIZED (
+    SELECT
+        event.id,
+        event.at
+    FROM holdfast.events AS event
+    ORDER BY event.id
+    LIMIT @batch::integer
+),
+old AS MATERIALIZED (
+    SELECT event.id
+    FROM oldest
+    JOIN holdfast.events AS event ON event.id = ANY(ARRAY[oldest.id])
+    WHERE oldest.at < now() - @age::interval
+    ORDER BY oldest.id
+    LIMIT @batch::integer
+    FOR UPDATE OF event SKIP LOCKED
+)
+DELETE FROM holdfast.events AS event
+USING old
+WHERE event.id = ANY(ARRAY[old.id]);

@@ -12,6 +12,7 @@ const (
 	keepDeadWorkers = 24 * time.Hour
 	keepMarks       = 30 * 24 * time.Hour
 	keepFences      = 30 * 24 * time.Hour
+	keepEvents      = 30 * 24 * time.Hour
 	archiveAhead    = 14 // days
 )
 
@@ -68,6 +69,7 @@ func (s *session) keepHouse(ctx context.Context) {
 		DeadWorkersFor: keepDeadWorkers,
 		MarksFor:       keepMarks,
 		FencesFor:      keepFences,
+		EventsFor:      keepEvents,
 		ArchiveAhead:   archiveAhead,
 	})
 	for _, id := range report.WorkersDied {

@@ -161,7 +161,7 @@ func (s *session) handlerOf(kind string) Handler {
 func (s *session) handle(r *run) domain.Outcome {
 	if r.handler.run == nil {
 		r.log().Warn("no handler for this kind: the job is given back", "delay", unknownKindDelay)
-		return domain.Outcome{Verdict: domain.Release, Delay: unknownKindDelay}
+		return domain.ReleaseFor("the worker has no handler for this kind", unknownKindDelay)
 	}
 	ctx := s.begin(r)
 	if err := ctx.Err(); err != nil {
@@ -180,7 +180,7 @@ func (s *session) handle(r *run) domain.Outcome {
 	}
 	if err != nil && errors.Is(context.Cause(ctx), domain.ErrStopping) {
 		r.log().Info("the drain deadline passed: the job is given back", "error", err)
-		return domain.Outcome{Verdict: domain.Release}
+		return domain.ReleaseFor("the drain deadline of the worker passed while the handler ran: "+err.Error(), 0)
 	}
 	if err == nil {
 		return domain.Outcome{Verdict: domain.Complete}

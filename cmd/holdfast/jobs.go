@@ -18,7 +18,7 @@ func jobsCommand() *cli.Command {
 		Usage: "look at jobs",
 		Subcommands: []*cli.Command{{
 			Name:      "show",
-			Usage:     "print everything that is known of a job",
+			Usage:     "print everything that is known of a job, and its story",
 			ArgsUsage: "ID",
 			Flags:     append([]cli.Flag{outputFlag()}, databaseFlags()...),
 			Action:    withArgs(1, 1, showJob),
@@ -32,11 +32,11 @@ func showJob(c *cli.Context) error {
 		return err
 	}
 	return withDatabase(c, func(pool *pgxpool.Pool) error {
-		job, err := domain.FindJob(c.Context, pool, id)
+		story, err := domain.FindJobStory(c.Context, pool, id, listLimit)
 		if err != nil {
 			return err
 		}
-		return printRecord(c, job, jobFacts(job)...)
+		return printStory(c, story)
 	})
 }
 

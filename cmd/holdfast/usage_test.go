@@ -16,7 +16,7 @@ func TestUsage_CommandWithoutDatabaseNamesAllThreeWaysToGiveOne(t *testing.T) {
 		"enqueue kind", "jobs show 0193d3f0-7c2a-7e4b-9a51-6f1d3c2a01f4", "work --exec true",
 		"migrate up", "migrate down --yes", "migrate status",
 		"queues list", "queues set mail", "queues pause mail", "queues resume mail",
-		"workers list", "workers drain w1", "keys hot",
+		"workers list", "workers drain w1", "keys hot", "events list",
 	} {
 		t.Run(line, func(t *testing.T) {
 			execute(t, strings.Fields(line)...).refused(t, "--database-url", "HOLDFAST_DATABASE_URL", "DATABASE_URL")
@@ -62,6 +62,12 @@ func TestUsage_BadValuesAreRefusedBeforeTheDatabaseIsAsked(t *testing.T) {
 		{"output of queues set", []string{"queues", "set", "mail", "-o", "xml"}, `--output "xml" is none of table, json, jsonl`},
 		{"output of workers list", []string{"workers", "list", "-o", "xml"}, `--output "xml" is none of table, json, jsonl`},
 		{"output of keys hot", []string{"keys", "hot", "-o", "xml"}, `--output "xml" is none of table, json, jsonl`},
+		{"output of events list", []string{"events", "list", "-o", "xml"}, `--output "xml" is none of table, json, jsonl`},
+		{"no events", []string{"events", "list", "--limit", "0"}, "--limit must be positive, it is 0"},
+		{"kind of event", []string{"events", "list", "--event", "retry"}, `--event "retry" is none of retried, released, `},
+		{"time of events", []string{"events", "list", "--since", "yesterday"}, `--since "yesterday" is no duration`},
+		{"no time of events", []string{"events", "list", "--since", "0s"}, `--since "0s" is no duration`},
+		{"place in the events", []string{"events", "list", "--before", "-1"}, "--before must be the id of an event, it is -1"},
 		{"no keys", []string{"keys", "hot", "--limit", "0"}, "--limit must be positive, it is 0"},
 		{"scenario", []string{"bench", "nosuch"}, `scenario: "nosuch" is none of drain, `},
 		{"size", []string{"bench", "--size", "huge"}, `--size: "huge" is none of small, full`},

@@ -47,7 +47,7 @@ COMMENT ON COLUMN holdfast.events.id IS 'The order of events, also within one in
 COMMENT ON COLUMN holdfast.events.at IS 'When it was written; its transaction may have committed later.';
 COMMENT ON COLUMN holdfast.events.job_id IS 'The job it happened to; null for what happened to a queue, a worker or the installation. The job may be gone.';
 COMMENT ON COLUMN holdfast.events.lease_generation IS 'The fence token of the claim that it ended, or was refused to; null when no claim was concerned.';
-COMMENT ON COLUMN holdfast.events.attempt IS 'Which attempt of the job that was; null when no claim was concerned.';
+COMMENT ON COLUMN holdfast.events.attempt IS 'Which attempt of the job that was; null when no claim was concerned, or when nobody knows any more.';
 COMMENT ON COLUMN holdfast.events.event IS 'What happened.';
 COMMENT ON COLUMN holdfast.events.queue IS 'The queue it happened in.';
 COMMENT ON COLUMN holdfast.events.kind IS 'The kind of the job.';
@@ -59,10 +59,24 @@ COMMENT ON COLUMN holdfast.events.detail IS 'What a handler''s error or a person
 CREATE INDEX events_job_idx ON holdfast.events (job_id, id) WHERE job_id IS NOT NULL;
 COMMENT ON INDEX holdfast.events_job_idx IS 'The story of a job, in order.';
 
+CREATE UNIQUE INDEX events_lost_idx ON holdfast.events (job_id, lease_generation, worker_id) WHERE event = 'lease_lost';
+COMMENT ON INDEX holdfast.events_lost_idx IS 'A worker is told more than once that a claim is over: by a renewal, and by the settlement that follows. It is noted once.';
+
+-- What a settlement says must never be refused for the sake of the row that tells of it.
+-- +goose StatementBegin
+CREATE FUNCTION holdfast.event_detail(said text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$
+    SELECT CASE WHEN octet_length(said) <= 8192 THEN said ELSE left(said, 2048) END
+$$;
+-- +goose StatementEnd
+COMMENT ON FUNCTION holdfast.event_detail(text) IS 'What was said, or the first 2,048 characters of what has more than 8 KB: whatever they are, they have no more.';
+
 UPDATE holdfast.meta SET schema_version = 9, oldest_binary = 7;
 
 -- +goose Down
 UPDATE holdfast.meta SET schema_version = 8, oldest_binary = 7;
+DROP FUNCTION holdfast.event_detail(text);
 DROP TABLE holdfast.events;
 DROP SEQUENCE holdfast.events_seq;
 DROP TYPE holdfast.event_kind;

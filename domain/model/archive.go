@@ -32,6 +32,7 @@ func (q *Queue) KeepHouse(ctx context.Context, rules domain.HouseRules) (domain.
 	report.KeysExpired = q.expireKeys()
 	report.MarksExpired = q.expireMarks(rules.MarksFor)
 	report.FencesExpired = q.expireFences(rules.FencesFor)
+	report.EventsExpired = q.expireEvents(rules.EventsFor)
 	return report, nil
 }
 

@@ -11,7 +11,7 @@ import (
 const day = 24 * time.Hour
 
 var house = domain.HouseRules{
-	WorkerTTL: ttl, DeadWorkersFor: day, MarksFor: 7 * day, FencesFor: 30 * day, ArchiveAhead: 14,
+	WorkerTTL: ttl, DeadWorkersFor: day, MarksFor: 7 * day, FencesFor: 30 * day, EventsFor: 30 * day, ArchiveAhead: 14,
 }
 
 func (w world) exists(id domain.JobID) bool {

@@ -30,6 +30,11 @@ func (q *Queue) Settle(ctx context.Context, workerID string, settlements []domai
 		for _, i := range group {
 			answers[i] = q.answer(settlements[i], settled)
 		}
+		for _, i := range group {
+			if answers[i].Err != nil {
+				q.noteLost(workerID, settlements[i].Claim, true, "its result was refused: "+settlements[i].Outcome.Verdict.String())
+			}
+		}
 	}
 	return answers
 }
@@ -70,7 +75,7 @@ func (q *Queue) settle(job *domain.JobRecord, settlement domain.Settlement) doma
 	case domain.Fail:
 		q.fail(job, outcome.Error)
 	case domain.Release:
-		q.release(job, outcome.Delay)
+		q.release(job, outcome)
 	default:
 		panic(fmt.Sprintf("model: unknown verdict %d", outcome.Verdict))
 	}

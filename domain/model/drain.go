@@ -33,7 +33,7 @@ func (q *Queue) Leave(ctx context.Context, workerID string) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, job := range q.heldBy(workerID) {
-		q.release(job, 0)
+		q.release(job, domain.ReleaseFor("the worker left while it held the job", 0))
 	}
 	if worker := q.workers[workerID]; worker != nil && worker.status != domain.WorkerDead {
 		worker.status = domain.WorkerDead

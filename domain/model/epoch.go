@@ -19,8 +19,12 @@ func (q *Queue) Promote(lost int) {
 	}
 }
 
-// advanceEpoch raises the epoch after failovers, before the first claim that follows them.
+// advanceEpoch raises the epoch after failovers, before the first claim that follows them. In
+// the database the event's detail names the incarnation, which a model has not.
 func (q *Queue) advanceEpoch() {
+	if q.promotions > 0 {
+		q.addEvent(domain.Event{Kind: domain.EventEpochAdvanced})
+	}
 	q.epoch += q.promotions
 	q.promotions = 0
 }

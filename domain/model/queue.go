@@ -53,6 +53,8 @@ type Queue struct {
 	marks      map[markKey]mark
 	fences     map[string]fence
 	armed      map[bell]bool
+	events     []domain.Event // In their order.
+	lastEvent  int64
 	listeners  []chan domain.Ring
 
 	election sync.Mutex // Held by whoever keeps house.

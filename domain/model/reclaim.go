@@ -31,6 +31,9 @@ func (q *Queue) Reclaim(ctx context.Context, after int64) (all []domain.Reclaime
 				text += "; the error before: " + *job.LastError
 			}
 			job.LastError = &text
+			q.note(domain.EventDeadLettered, job, *job.ClaimedBy, job.Attempts, &text)
+		} else {
+			q.note(domain.EventReclaimed, job, *job.ClaimedBy, job.Attempts, nil)
 		}
 		q.giveBack(job, q.settings.Backoff(job.Attempts))
 		reclaimed.Status = job.Status

@@ -24,7 +24,11 @@ func (q *Queue) Renew(ctx context.Context, workerID string, lease time.Duration,
 	held := []domain.Claim{}
 	for _, claim := range slices.SortedFunc(slices.Values(claims), compareClaims) {
 		job := q.held(workerID, claim)
-		if job == nil || !job.LeaseExpiresAt.After(now) || slices.Contains(held, claimOf(job)) {
+		if job == nil || !job.LeaseExpiresAt.After(now) {
+			q.noteLost(workerID, claim, false, "its renewal was refused")
+			continue
+		}
+		if slices.Contains(held, claimOf(job)) {
 			continue
 		}
 		deadline := toMicroseconds(now.Add(lease))

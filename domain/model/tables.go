@@ -16,6 +16,7 @@ type Tables struct {
 	Fences  []Fence
 	Workers []domain.WorkerRecord
 	Bells   []Bell
+	Events  []domain.Event
 }
 
 // Key is an idempotency key that is taken; its window may have passed.
@@ -51,7 +52,7 @@ type Bell struct {
 func (q *Queue) Tables() Tables {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	tables := Tables{Keys: []Key{}, Marks: []Mark{}, Fences: []Fence{}, Workers: []domain.WorkerRecord{}, Bells: []Bell{}}
+	tables := Tables{Keys: []Key{}, Marks: []Mark{}, Fences: []Fence{}, Workers: []domain.WorkerRecord{}, Bells: []Bell{}, Events: append([]domain.Event{}, q.events...)}
 	for once, held := range q.keys {
 		tables.Keys = append(tables.Keys, Key{Queue: once.queue, Key: once.key, JobID: held.id, ExpiresAt: held.expires})
 	}

@@ -57,6 +57,10 @@ const (
 	Cached
 )
 
+// storyCost is the highest cost of a statement that asks for an event of each job of a set.
+// Without statistics every 200th event is taken for one of each job; they are a handful.
+const storyCost = 1_000_000
+
 // Contract returns every hot statement, in the order of a job's life.
 func Contract() []Statement {
 	inbox := []string{"inbox_pkey"}
@@ -65,6 +69,7 @@ func Contract() []Statement {
 	claim := []string{"inbox_claim_idx"}
 	lane := []string{"inbox_lane_idx"}
 	fences := []string{"fences_pkey"}
+	events := []string{"events_pkey"}
 	return []Statement{
 		{Name: "EnqueueJob", Sent: Cached, Indexes: keys, Call: enqueueJob},
 		{Name: "EnqueuePlainJob", Sent: Cached, Call: enqueuePlainJob},
@@ -90,7 +95,14 @@ func Contract() []Statement {
 		{Name: "CompleteAndDropJobs", Sent: ByIndex, Set: true, Indexes: inbox, Call: completeAndDropJobs},
 		{Name: "RetryJobs", Sent: ByIndex, Set: true, Indexes: inbox, Call: retryJobs},
 		{Name: "FailJobs", Sent: ByIndex, Set: true, Indexes: inbox, Call: failJobs},
-		{Name: "ReleaseJobs", Sent: ByIndex, Set: true, Indexes: inbox, Call: releaseJobs},
+		{
+			Name: "ReleaseJobs", Sent: ByIndex, Set: true, Call: releaseJobs,
+			Indexes: []string{"inbox_pkey", "events_job_idx"}, MaxCost: storyCost,
+		},
+		{
+			Name: "RecordLostLeases", Sent: ByIndex, Set: true, Call: recordLostLeases,
+			Indexes: []string{"inbox_pkey", "inbox_archive_id_idx", "events_job_idx"}, MaxCost: storyCost,
+		},
 		{Name: "ListJobStates", Sent: Cached, Set: true, Indexes: archive, Sorts: "the jobs of the set", Call: listJobStates},
 		{
 			Name: "ListHeldClaims", Sent: ByIndex, Set: true, Call: listHeldClaims,
@@ -116,6 +128,7 @@ func Contract() []Statement {
 			MaxCost: 1_000_000,
 		},
 		{Name: "DeleteUnusedFences", Sent: ByIndex, Set: true, Indexes: fences, Walks: fences, Call: deleteUnusedFences},
+		{Name: "DeleteOldEvents", Sent: ByIndex, Set: true, Indexes: events, Walks: events, Call: deleteOldEvents, Sorts: "what has expired"},
 		{Name: "OldestPendingJob", Sent: Cached, Indexes: claim, Call: oldestPendingJob},
 	}
 }

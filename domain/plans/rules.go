@@ -26,7 +26,7 @@ const disabledCost = 1e10
 
 // grows are the tables whose size depends on what the product has done, not on how it is set
 // up. Days of the archive have the archive's name and more.
-var grows = []string{"inbox", "inbox_archive", "idempotency_keys", "handled", "fences"}
+var grows = []string{"inbox", "inbox_archive", "idempotency_keys", "handled", "fences", "events"}
 
 // node is a node of a plan.
 type node struct {

@@ -53,7 +53,14 @@ func failJobs(ctx context.Context, db domain.DBTX, size int) error {
 func releaseJobs(ctx context.Context, db domain.DBTX, size int) error {
 	_, err := queries.ReleaseJobs(ctx, db, gen.ReleaseJobsParams{
 		PartitionBuckets: buckets(size), IDs: sampleIDs(size), LeaseGenerations: make([]int64, size),
-		Delays: make([]time.Duration, size), WorkerID: sampleWorker,
+		Delays: make([]time.Duration, size), Events: repeat(size, "released"), Details: make([]string, size), WorkerID: sampleWorker,
+	})
+	return err
+}
+
+func recordLostLeases(ctx context.Context, db domain.DBTX, size int) error {
+	_, err := queries.RecordLostLeases(ctx, db, gen.RecordLostLeasesParams{
+		IDs: sampleIDs(size), LeaseGenerations: make([]int64, size), Settlings: make([]bool, size), Details: make([]string, size), WorkerID: sampleWorker,
 	})
 	return err
 }
@@ -80,5 +87,10 @@ func deleteOldMarks(ctx context.Context, db domain.DBTX, size int) error {
 
 func deleteUnusedFences(ctx context.Context, db domain.DBTX, size int) error {
 	_, err := queries.DeleteUnusedFences(ctx, db, gen.DeleteUnusedFencesParams{Age: sampleAge, Batch: int32(size)})
+	return err
+}
+
+func deleteOldEvents(ctx context.Context, db domain.DBTX, size int) error {
+	_, err := queries.DeleteOldEvents(ctx, db, gen.DeleteOldEventsParams{Age: sampleAge, Batch: int32(size)})
 	return err
 }

@@ -45,18 +45,18 @@ WHERE job.id = ANY(ARRAY[held.id])
 			name:    "a retry is not bound to the generation",
 			promise: "Fenced",
 			file:    "gen/retry.sql.go",
-			old: `        unnest($5::text[]) AS error,
-        $6::text AS worker_id
-) AS held
-WHERE job.id = ANY(ARRAY[held.id])
-    AND job.partition_bucket = held.partition_bucket
-    AND job.lease_generation = held.lease_generation
+			old: `            unnest($5::text[]) AS error,
+            $6::text AS worker_id
+    ) AS held
+    WHERE job.id = ANY(ARRAY[held.id])
+        AND job.partition_bucket = held.partition_bucket
+        AND job.lease_generation = held.lease_generation
 `,
-			new: `        unnest($5::text[]) AS error,
-        $6::text AS worker_id
-) AS held
-WHERE job.id = ANY(ARRAY[held.id])
-    AND job.partition_bucket = held.partition_bucket
+			new: `            unnest($5::text[]) AS error,
+            $6::text AS worker_id
+    ) AS held
+    WHERE job.id = ANY(ARRAY[held.id])
+        AND job.partition_bucket = held.partition_bucket
 `,
 			folder: onPostgres,
 			test:   "TestFenced_StaleWorkerCannotSettle",
@@ -65,18 +65,18 @@ WHERE job.id = ANY(ARRAY[held.id])
 			name:    "a failure is not bound to the generation",
 			promise: "Fenced",
 			file:    "gen/retry.sql.go",
-			old: `        unnest($4::text[]) AS error,
-        $5::text AS worker_id
-) AS held
-WHERE job.id = ANY(ARRAY[held.id])
-    AND job.partition_bucket = held.partition_bucket
-    AND job.lease_generation = held.lease_generation
+			old: `            unnest($4::text[]) AS error,
+            $5::text AS worker_id
+    ) AS held
+    WHERE job.id = ANY(ARRAY[held.id])
+        AND job.partition_bucket = held.partition_bucket
+        AND job.lease_generation = held.lease_generation
 `,
-			new: `        unnest($4::text[]) AS error,
-        $5::text AS worker_id
-) AS held
-WHERE job.id = ANY(ARRAY[held.id])
-    AND job.partition_bucket = held.partition_bucket
+			new: `            unnest($4::text[]) AS error,
+            $5::text AS worker_id
+    ) AS held
+    WHERE job.id = ANY(ARRAY[held.id])
+        AND job.partition_bucket = held.partition_bucket
 `,
 			folder: onPostgres,
 			test:   "TestFenced_StaleWorkerCannotSettle",
@@ -85,18 +85,18 @@ WHERE job.id = ANY(ARRAY[held.id])
 			name:    "a release is not bound to the generation",
 			promise: "Fenced",
 			file:    "gen/retry.sql.go",
-			old: `        unnest($4::interval[]) AS delay,
-        $5::text AS worker_id
-) AS held
-WHERE job.id = ANY(ARRAY[held.id])
-    AND job.partition_bucket = held.partition_bucket
-    AND job.lease_generation = held.lease_generation
+			old: `            unnest($6::text[]) AS detail,
+            $7::text AS worker_id
+    ) AS held
+    WHERE job.id = ANY(ARRAY[held.id])
+        AND job.partition_bucket = held.partition_bucket
+        AND job.lease_generation = held.lease_generation
 `,
-			new: `        unnest($4::interval[]) AS delay,
-        $5::text AS worker_id
-) AS held
-WHERE job.id = ANY(ARRAY[held.id])
-    AND job.partition_bucket = held.partition_bucket
+			new: `            unnest($6::text[]) AS detail,
+            $7::text AS worker_id
+    ) AS held
+    WHERE job.id = ANY(ARRAY[held.id])
+        AND job.partition_bucket = held.partition_bucket
 `,
 			folder: onPostgres,
 			test:   "TestFenced_StaleWorkerCannotSettle",
@@ -159,19 +159,19 @@ WHERE job.id = ANY(ARRAY[held.id])
 			name:    "a job is tried once more than it may be",
 			promise: "Attempts are bounded",
 			file:    "gen/retry.sql.go",
-			old: `        WHEN job.attempts < job.max_attempts THEN 'pending'::holdfast.inbox_status
-        ELSE 'dead_letter'::holdfast.inbox_status
-    END,
-    available_at = now() + held.delay,
-    finished_at = CASE WHEN job.attempts < job.max_attempts THEN NULL ELSE now() END,
-    finished_by = CASE WHEN job.attempts < job.max_attempts THEN NULL ELSE job.claimed_by END,
+			old: `            WHEN job.attempts < job.max_attempts THEN 'pending'::holdfast.inbox_status
+            ELSE 'dead_letter'::holdfast.inbox_status
+        END,
+        available_at = now() + held.delay,
+        finished_at = CASE WHEN job.attempts < job.max_attempts THEN NULL ELSE now() END,
+        finished_by = CASE WHEN job.attempts < job.max_attempts THEN NULL ELSE job.claimed_by END,
 `,
-			new: `        WHEN job.attempts <= job.max_attempts THEN 'pending'::holdfast.inbox_status
-        ELSE 'dead_letter'::holdfast.inbox_status
-    END,
-    available_at = now() + held.delay,
-    finished_at = CASE WHEN job.attempts <= job.max_attempts THEN NULL ELSE now() END,
-    finished_by = CASE WHEN job.attempts <= job.max_attempts THEN NULL ELSE job.claimed_by END,
+			new: `            WHEN job.attempts <= job.max_attempts THEN 'pending'::holdfast.inbox_status
+            ELSE 'dead_letter'::holdfast.inbox_status
+        END,
+        available_at = now() + held.delay,
+        finished_at = CASE WHEN job.attempts <= job.max_attempts THEN NULL ELSE now() END,
+        finished_by = CASE WHEN job.attempts <= job.max_attempts THEN NULL ELSE job.claimed_by END,
 `,
 			folder: onPostgres,
 			test:   "TestAttemptsAreBounded_SpentJobIsDeadLetteredAndBlocksNobody",
@@ -180,7 +180,7 @@ WHERE job.id = ANY(ARRAY[held.id])
 			name:    "a release spends the attempt",
 			promise: "Attempts are bounded",
 			file:    "gen/retry.sql.go",
-			old:     "    attempts = job.attempts - 1,\n",
+			old:     "        attempts = job.attempts - 1,\n",
 			new:     "",
 			folder:  onPostgres,
 			test:    "TestAttemptsAreBounded_ReleaseGivesTheAttemptBack",
