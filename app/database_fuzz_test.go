@@ -26,6 +26,9 @@ func FuzzOpenPool_NothingPrintedHoldsThePassword(f *testing.F) {
 			return
 		}
 		url := addresses[shape%uint8(len(addresses))](before+canary+after, rest)
+		if masked := MaskURL(url); strings.Contains(masked, canary) {
+			t.Fatalf("%q is shown as %s", url, masked)
+		}
 		pool, err := openPool(t.Context(), url)
 		if err != nil {
 			if strings.Contains(err.Error(), canary) {
