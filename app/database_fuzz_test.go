@@ -19,6 +19,7 @@ func FuzzOpenPool_NothingPrintedHoldsThePassword(f *testing.F) {
 		f.Add(uint8(shape), "/", " ", "0")
 		f.Add(uint8(shape), "/", "", "%")
 		f.Add(uint8(shape), "", "@", "")
+		f.Add(uint8(shape), "@", "", ":")
 		f.Add(uint8(shape), "%zz", "&x=", "h/db?pool_max_conns=nosuch")
 	}
 	f.Fuzz(func(t *testing.T, shape uint8, before, after, rest string) {
