@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"strings"
 	"time"
 
@@ -94,11 +95,25 @@ func withoutURL(err error) string {
 func hasStrayAt(url string) bool {
 	_, rest, isURL := strings.Cut(url, "://")
 	if end := strings.IndexAny(rest, "@/"); end >= 0 && rest[end] == '@' {
-		if user, _, _ := strings.Cut(rest[:end], ":"); strings.Contains(user, "?") {
+		user, password, _ := strings.Cut(rest[:end], ":")
+		if strings.Contains(user, "?") || hasPasswordParameter(password) {
 			return isURL // It belongs to a password among the parameters.
 		}
 		rest = rest[end+1:]
 	}
 	rest, _, _ = strings.Cut(rest, "?")
 	return isURL && strings.Contains(rest, "@")
+}
+
+// hasPasswordParameter tells whether what the driver takes for a password is the end of the
+// address, parameters and all: in postgres://host:5432?password=p@ss it reads up to the @.
+func hasPasswordParameter(text string) bool {
+	_, parameters, _ := strings.Cut(text, "?")
+	for parameter := range strings.SplitSeq(parameters, "&") {
+		key, _, _ := strings.Cut(parameter, "=")
+		if name, err := url.QueryUnescape(key); err == nil && strings.HasSuffix(name, "password") {
+			return true
+		}
+	}
+	return false
 }

@@ -19,6 +19,7 @@ func FuzzOpenPool_NothingPrintedHoldsThePassword(f *testing.F) {
 		f.Add(uint8(shape), "/", " ", "0")
 		f.Add(uint8(shape), "/", "", "%")
 		f.Add(uint8(shape), "", "@", "")
+		f.Add(uint8(shape), "@", "", ":")
 		f.Add(uint8(shape), "%zz", "&x=", "h/db?pool_max_conns=nosuch")
 	}
 	f.Fuzz(func(t *testing.T, shape uint8, before, after, rest string) {
@@ -26,6 +27,9 @@ func FuzzOpenPool_NothingPrintedHoldsThePassword(f *testing.F) {
 			return
 		}
 		url := addresses[shape%uint8(len(addresses))](before+canary+after, rest)
+		if masked := MaskURL(url); strings.Contains(masked, canary) {
+			t.Fatalf("%q is shown as %s", url, masked)
+		}
 		pool, err := openPool(t.Context(), url)
 		if err != nil {
 			if strings.Contains(err.Error(), canary) {

@@ -56,6 +56,9 @@ func TestOpenPool_AtSignBelongsBeforeTheHostOnly(t *testing.T) {
 		"postgres://user:12/cret@host/db":                     false,
 		"postgres://user@host/db@home":                        false,
 		"postgres://user:se@cret@host/db?application_name=me": false,
+		"postgres://host:5432?user=me&password=se@cret":       false,
+		"postgres://host:5432?user=me&pass%77ord=se@cret":     false,
+		"postgres://user:se?cret@host/db":                     true,
 	} {
 		pool, err := openPool(t.Context(), url)
 		if err == nil {

@@ -153,7 +153,7 @@ func TestHeartbeat_TellsHowTheWorkerStands(t *testing.T) {
 			FROM holdfast.workers`)
 	})
 	keys := pgtest.Values[string](t, database, "SELECT jsonb_object_keys(metadata) FROM holdfast.workers ORDER BY 1")
-	want := "affinity buckets claim_p50_ms claim_p99_ms concurrency handle_p50_ms handle_p99_ms host in_flight pid version wait_p50_ms wait_p99_ms wake"
+	want := "affinity buckets claim_p50_ms claim_p99_ms concurrency connections handle_p50_ms handle_p99_ms host housekeeping_seconds in_flight lease_seconds pid ttl_seconds version wait_p50_ms wait_p99_ms wake"
 	if got := strings.Join(slices.Sorted(slices.Values(keys)), " "); got != want {
 		t.Errorf("metadata has %s, want %s", got, want)
 	}

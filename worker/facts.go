@@ -14,6 +14,12 @@ type facts struct {
 	Concurrency int      `json:"concurrency"`
 	Affinity    Affinity `json:"affinity"`
 
+	// What holdfast doctor compares with what it measures.
+	Lease        float64 `json:"lease_seconds"`
+	TTL          float64 `json:"ttl_seconds"`
+	Housekeeping float64 `json:"housekeeping_seconds"`
+	Connections  int     `json:"connections"` // At most, beside the one that listens and those of handlers.
+
 	InFlight  int     `json:"in_flight"`
 	Buckets   int     `json:"buckets"` // Its own, in all of its queues.
 	Wake      string  `json:"wake"`    // listen or poll.
@@ -29,12 +35,16 @@ type facts struct {
 func (c Config) facts() facts {
 	host, _ := os.Hostname()
 	return facts{
-		Version:     c.Version,
-		Host:        host,
-		PID:         os.Getpid(),
-		Concurrency: c.Concurrency,
-		Affinity:    c.Affinity,
-		Wake:        "poll",
+		Version:      c.Version,
+		Host:         host,
+		PID:          os.Getpid(),
+		Concurrency:  c.Concurrency,
+		Affinity:     c.Affinity,
+		Lease:        c.Lease.Seconds(),
+		TTL:          c.WorkerTTL.Seconds(),
+		Housekeeping: c.Housekeeping.Seconds(),
+		Connections:  c.Connections,
+		Wake:         "poll",
 	}
 }
 

@@ -129,6 +129,12 @@ func TestUsage_WrongNumberOfArgumentsNamesTheForm(t *testing.T) {
 		"workers list x":    "`holdfast workers list` takes no arguments",
 		"workers drain":     "usage: holdfast workers drain ID",
 		"keys hot x":        "`holdfast keys hot` takes no arguments",
+		"doctor x":          "`holdfast doctor` takes no arguments",
+		"health live x":     "`holdfast health live` takes no arguments",
+		"health ready x":    "`holdfast health ready` takes no arguments",
+		"env x":             "`holdfast env` takes no arguments",
+		"completion":        "usage: holdfast completion bash|zsh|fish|powershell",
+		"completion tcsh":   `shell "tcsh" is none of bash, zsh, fish, powershell`,
 		"work --exec a x":   "`holdfast work` takes no arguments",
 	} {
 		t.Run(line, func(t *testing.T) {

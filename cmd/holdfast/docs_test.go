@@ -103,7 +103,7 @@ func TestDocs_FlagsThatAreListedExist(t *testing.T) {
 
 func TestDocs_ExitCodesAreListed(t *testing.T) {
 	text := sections(t)[""]
-	for _, row := range []string{"| 0 | done", "| 1 | failed", "| 2 | the command line is wrong", "| 4 | the database cannot be reached", "| 130 | interrupted"} {
+	for _, row := range []string{"| 0 | done", "| 1 | failed", "| 2 | the command line is wrong", "| 3 | a check", "| 4 | the database cannot be reached", "| 130 | interrupted"} {
 		if !strings.Contains(text, row) {
 			t.Errorf("docs/cli.md lacks the row %q", row)
 		}

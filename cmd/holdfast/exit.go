@@ -17,6 +17,7 @@ const (
 	exitDone        = 0
 	exitFailed      = 1
 	exitUsage       = 2
+	exitFindings    = 3
 	exitUnreachable = 4
 	exitInterrupted = 130
 )
@@ -32,6 +33,18 @@ func usage(format string, args ...any) error {
 	return &usageError{problem: fmt.Sprintf(format, args...)}
 }
 
+// findingsError says that a check has done its work, and found something.
+type findingsError struct {
+	count int
+}
+
+func (e *findingsError) Error() string {
+	if e.count == 1 {
+		return "1 finding"
+	}
+	return fmt.Sprintf("%d findings", e.count)
+}
+
 // asUsageError takes errors of the flag parser.
 func asUsageError(c *cli.Context, err error, _ bool) error {
 	problem := err.Error()
@@ -44,11 +57,14 @@ func asUsageError(c *cli.Context, err error, _ bool) error {
 func exitCode(ctx context.Context, err error) int {
 	var wrongUsage *usageError
 	var invalid *domain.InvalidError
+	var findings *findingsError
 	switch {
 	case err == nil:
 		return exitDone
-	case errors.As(err, &wrongUsage), errors.As(err, &invalid), errors.Is(err, app.ErrNoDatabase), errors.Is(err, app.ErrInvalidURL):
+	case errors.As(err, &wrongUsage), errors.As(err, &invalid), errors.Is(err, app.ErrNoDatabase), errors.Is(err, app.ErrInvalidURL), errors.Is(err, app.ErrInvalidAddress):
 		return exitUsage
+	case errors.As(err, &findings):
+		return exitFindings
 	case ctx.Err() != nil:
 		return exitInterrupted
 	case errors.Is(err, app.ErrUnreachable):

@@ -16,6 +16,7 @@ const (
 	flagLogLevel       = "log-level"
 	flagLogFormat      = "log-format"
 	flagOutput         = "output"
+	flagDirectURL      = "direct-url"
 )
 
 func databaseFlag() cli.Flag {
@@ -23,6 +24,10 @@ func databaseFlag() cli.Flag {
 		Name:  flagDatabaseURL,
 		Usage: "the database's `URL`, such as postgres://user@host/name; else $" + app.EnvDatabaseURL + ", else $" + app.EnvGenericDatabaseURL,
 	}
+}
+
+func directURLFlag() cli.Flag {
+	return &cli.StringFlag{Name: flagDirectURL, Usage: "the `URL` to listen on for new jobs, when the database's goes through a pooler in transaction mode"}
 }
 
 // databaseFlags are those of every command that asks the database something and ends.

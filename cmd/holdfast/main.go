@@ -30,7 +30,12 @@ func main() {
 // run executes one command line and returns its exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	app := newApp(stdin, stdout, stderr)
-	args, err := normalise(app, args)
+	var err error
+	if n := len(args); n > 0 && args[n-1] == completionFlag {
+		args = offerCompletion(app, args)
+	} else {
+		args, err = normalise(app, args)
+	}
 	if err == nil {
 		err = app.RunContext(ctx, append([]string{app.Name}, args...))
 	}
@@ -52,7 +57,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		Description: "`holdfast demo` and `holdfast bench` need no database. For all else name one with --database-url, or in\n" +
 			"$HOLDFAST_DATABASE_URL or $DATABASE_URL, and run `holdfast migrate up` first.\n" +
 			"`holdfast COMMAND --help` says more.\n\n" +
-			"Exit codes: 0 done, 1 failed, 2 usage error (also: no database given),\n" +
+			"Exit codes: 0 done, 1 failed, 2 usage error (also: no database given), 3 findings of a check,\n" +
 			"4 the database cannot be reached, 130 interrupted.",
 		Reader:    stdin,
 		Writer:    stdout,
@@ -77,6 +82,10 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 			queuesCommand(),
 			workersCommand(),
 			keysCommand(),
+			doctorCommand(),
+			healthCommand(),
+			envCommand(),
+			completionCommand(),
 			versionCommand(),
 		},
 	}

@@ -13,7 +13,12 @@ import (
 
 // The tests say themselves which database a command gets. None of them is parallel: the
 // command line library sets variables of its own package while it runs.
+//
+// With HOLDFAST_TEST_AS_PROGRAM the binary is the program itself, for tests of what calls it.
 func TestMain(m *testing.M) {
+	if os.Getenv("HOLDFAST_TEST_AS_PROGRAM") != "" {
+		main()
+	}
 	for _, name := range []string{app.EnvDatabaseURL, app.EnvGenericDatabaseURL} {
 		if err := os.Unsetenv(name); err != nil {
 			panic(err)

@@ -16,7 +16,7 @@ func TestUsage_CommandWithoutDatabaseNamesAllThreeWaysToGiveOne(t *testing.T) {
 		"enqueue kind", "jobs show 0193d3f0-7c2a-7e4b-9a51-6f1d3c2a01f4", "work --exec true",
 		"migrate up", "migrate down --yes", "migrate status",
 		"queues list", "queues set mail", "queues pause mail", "queues resume mail",
-		"workers list", "workers drain w1", "keys hot", "events list",
+		"workers list", "workers drain w1", "keys hot", "events list", "doctor", "health ready",
 	} {
 		t.Run(line, func(t *testing.T) {
 			execute(t, strings.Fields(line)...).refused(t, "--database-url", "HOLDFAST_DATABASE_URL", "DATABASE_URL")
@@ -78,6 +78,12 @@ func TestUsage_BadValuesAreRefusedBeforeTheDatabaseIsAsked(t *testing.T) {
 		{"payload too small", []string{"bench", "--payload", "1"}, "--payload: 1 is not between 64 and 200000 bytes"},
 		{"no repetition", []string{"bench", "--repeat", "0"}, "--repeat must be positive, it is 0"},
 		{"output of bench", []string{"bench", "-o", "xml"}, `--output "xml" is none of table, json, jsonl`},
+		{"check", []string{"doctor", "--check", "nosuch"}, `--check "nosuch" is none of server_version, writable, `},
+		{"no time to hold vacuum back", []string{"doctor", "--held-for", "0s"}, "--held-for must be positive, it is 0s"},
+		{"output of doctor", []string{"doctor", "-o", "xml"}, `--output "xml" is none of table, json, jsonl`},
+		{"output of health ready", []string{"health", "ready", "-o", "xml"}, `--output "xml" is none of table, json, jsonl`},
+		{"an empty worker", []string{"health", "ready", "--worker", ""}, "--worker is empty"},
+		{"output of env", []string{"env", "-o", "xml"}, `--output "xml" is none of table, json, jsonl`},
 		{"header", []string{"enqueue", "kind", "--header", "trace"}, `--header "trace" is not NAME=VALUE`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -124,7 +130,7 @@ func TestHelp_ProgramAloneListsTheCommandsAndTheExitCodes(t *testing.T) {
 	if alone.code != exitDone || alone.stderr != "" {
 		t.Errorf("exit code %d, stderr %s", alone.code, alone.stderr)
 	}
-	for _, words := range []string{"demo ", "bench ", "migrate ", "enqueue ", "work ", "jobs ", "queues ", "workers ", "keys ", "version ", "Exit codes: 0 done", "holdfast migrate up", "--database-url"} {
+	for _, words := range []string{"demo ", "bench ", "migrate ", "enqueue ", "work ", "jobs ", "queues ", "workers ", "keys ", "doctor ", "health ", "env ", "completion ", "version ", "Exit codes: 0 done", "holdfast migrate up", "--database-url"} {
 		if !strings.Contains(alone.stdout, words) {
 			t.Errorf("the help does not say %q:\n%s", words, alone.stdout)
 		}
@@ -139,7 +145,7 @@ func TestHelp_ProgramAloneListsTheCommandsAndTheExitCodes(t *testing.T) {
 			t.Errorf("holdfast %s prints something else than holdfast", line)
 		}
 	}
-	for _, group := range []string{"jobs", "migrate", "queues", "workers", "keys"} {
+	for _, group := range []string{"jobs", "migrate", "queues", "workers", "keys", "health"} {
 		if got := execute(t, group); got.code != exitDone || got != execute(t, group, "--help") {
 			t.Errorf("holdfast %s does not print its help: %+v", group, got)
 		}
@@ -161,6 +167,13 @@ func TestHelp_EnqueueAndWorkShowAnExample(t *testing.T) {
 			t.Errorf("holdfast %s --help lacks its example:\n%s", command, got.stdout)
 		}
 	}
+}
+
+func TestHealth_LiveRefusesWhatIsNoAddress(t *testing.T) {
+	for _, address := range []string{"", "127.0.0.1:9090", "ftp://127.0.0.1", "http://", "http://user:secret@127.0.0.1:1"} {
+		execute(t, "health", "live", "--address", address).refused(t, "the address must have the form http://host:port")
+	}
+	execute(t, "health", "live", "--timeout", "0s").refused(t, "--timeout must be positive")
 }
 
 func TestVersion_NamesProgramAndSchema(t *testing.T) {

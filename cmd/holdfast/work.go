@@ -34,7 +34,7 @@ func workCommand() *cli.Command {
 			&cli.DurationFlag{Name: "housekeeping", Usage: "`DURATION` between reclaims of ended leases", Value: 30 * time.Second},
 			&cli.DurationFlag{Name: "drain-deadline", Usage: "`DURATION` that a stopping worker lets programs finish", Value: 25 * time.Second},
 			&cli.StringFlag{Name: "affinity", Usage: "`WHICH` jobs to claim: ring, those whose keys fall to this worker, or none, any", Value: string(holdfast.AffinityRing)},
-			&cli.StringFlag{Name: "direct-url", Usage: "the `URL` to listen on for new jobs, when the database's goes through a pooler in transaction mode"},
+			directURLFlag(),
 			databaseFlag(),
 		}, logFlags()...),
 		Action: withArgs(0, 0, work),
@@ -61,7 +61,7 @@ func work(c *cli.Context) error {
 		Housekeeping:  c.Duration("housekeeping"),
 		DrainDeadline: c.Duration("drain-deadline"),
 		Affinity:      holdfast.Affinity(c.String("affinity")),
-		DirectURL:     c.String("direct-url"),
+		DirectURL:     c.String(flagDirectURL),
 		Version:       buildVersion(),
 		Logger:        log,
 	}

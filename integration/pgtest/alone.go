@@ -16,9 +16,15 @@ import (
 // behind a pooler. It is gone when the test ends.
 func Alone(tb testing.TB) (*Database, *embedded.Server) {
 	tb.Helper()
+	return AloneWith(tb, testdb.Parameters)
+}
+
+// AloneWith is Alone with settings of the test's choice.
+func AloneWith(tb testing.TB, parameters map[string]string) (*Database, *embedded.Server) {
+	tb.Helper()
 	private, err := embedded.Start(tb.Context(), embedded.Options{
 		Version:    os.Getenv("HOLDFAST_TEST_POSTGRES_VERSION"),
-		Parameters: testdb.Parameters,
+		Parameters: parameters,
 		Progress:   os.Stderr,
 	})
 	if err != nil {
