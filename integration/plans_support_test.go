@@ -19,7 +19,7 @@ func supportSizes() (inbox, archive int) {
 	if os.Getenv("HOLDFAST_TEST_PLANS") == "full" {
 		return 1_000_000, 9_000_000
 	}
-	return 100_000, 20_000
+	return 50_000, 10_000
 }
 
 // Whatever a person asks reads a bounded number of rows, by an index, whatever the planner was
