@@ -40,6 +40,7 @@ var flagValues = map[string][]string{
 	flagLogFormat:    {"auto", "text", "json"},
 	"affinity":       {"ring", "none"},
 	"retention-mode": {"archive", "keep", "drop"},
+	"by":             {"error", "key"},
 }
 
 // unfinished is a command line whose last word is to be completed.

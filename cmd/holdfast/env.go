@@ -25,6 +25,7 @@ func envCommand() *cli.Command {
 // variables are the environment variables that stand for a flag, first one first.
 var variables = map[string][]string{
 	flagDatabaseURL: {app.EnvDatabaseURL, app.EnvGenericDatabaseURL},
+	flagReadURL:     {app.EnvReadURL},
 }
 
 // driverVariables fill in what an address leaves out: the driver reads them as libpq does.

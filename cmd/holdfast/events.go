@@ -105,19 +105,12 @@ func eventColumns() []column[domain.Event] {
 		{"ATTEMPT", func(e domain.Event) string { return valueOf(e.Attempt) }},
 		{"WORKER", func(e domain.Event) string { return textOf(e.WorkerID) }},
 		{"BY", func(e domain.Event) string { return textOf(e.Actor) }},
-		{"DETAIL", func(e domain.Event) string { return shortened(textOf(e.Detail)) }},
+		{"DETAIL", func(e domain.Event) string { return shortened(textOf(e.Detail), shownDetail) }},
 	}
 }
 
-// shortened keeps a detail on a line that a person still reads; -o json prints all of it.
-func shortened(text string) string {
-	const most = 160
-	text = oneLine(text)
-	if characters := []rune(text); len(characters) > most {
-		return string(characters[:most]) + " …"
-	}
-	return text
-}
+// shownDetail is how much of a detail a person still reads; -o json prints all of it.
+const shownDetail = 160
 
 func textOf(text *string) string {
 	if text == nil {

@@ -124,6 +124,15 @@ func oneLine(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
+// shortened is the start of a text, with an ellipsis for the rest.
+func shortened(text string, most int) string {
+	text = oneLine(text)
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return text
+}
+
 // inCell keeps a text of several lines in the second column of a table of facts.
 func inCell(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, "\t", "    "), "\n", "\n\t")
