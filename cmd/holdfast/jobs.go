@@ -16,13 +16,16 @@ func jobsCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "jobs",
 		Usage: "look at jobs",
-		Subcommands: []*cli.Command{{
-			Name:      "show",
-			Usage:     "print everything that is known of a job",
-			ArgsUsage: "ID",
-			Flags:     append([]cli.Flag{outputFlag()}, databaseFlags()...),
-			Action:    withArgs(1, 1, showJob),
-		}},
+		Subcommands: []*cli.Command{
+			{
+				Name:      "show",
+				Usage:     "print everything that is known of a job",
+				ArgsUsage: "ID",
+				Flags:     append([]cli.Flag{outputFlag()}, databaseFlags()...),
+				Action:    withArgs(1, 1, showJob),
+			},
+			explainCommand(),
+		},
 	}
 }
 

@@ -17,6 +17,7 @@ func TestUsage_CommandWithoutDatabaseNamesAllThreeWaysToGiveOne(t *testing.T) {
 		"migrate up", "migrate down --yes", "migrate status",
 		"queues list", "queues set mail", "queues pause mail", "queues resume mail",
 		"workers list", "workers drain w1", "keys hot",
+		"jobs explain 0193d3f0-7c2a-7e4b-9a51-6f1d3c2a01f4",
 	} {
 		t.Run(line, func(t *testing.T) {
 			execute(t, strings.Fields(line)...).refused(t, "--database-url", "HOLDFAST_DATABASE_URL", "DATABASE_URL")
@@ -47,6 +48,8 @@ func TestUsage_BadValuesAreRefusedBeforeTheDatabaseIsAsked(t *testing.T) {
 		{"output of migrate status", []string{"migrate", "status", "--output=xml"}, `--output "xml" is none of table, json, jsonl`},
 		{"output of version", []string{"version", "-o", ""}, `--output "" is none of table, json, jsonl`},
 		{"job id", []string{"jobs", "show", "9182"}, `"9182" is not a UUID`},
+		{"job id to explain", []string{"jobs", "explain", "9182"}, `"9182" is not a UUID`},
+		{"output of jobs explain", []string{"jobs", "explain", "x", "-o", "xml"}, `--output "xml" is none of table, json, jsonl`},
 		{"down without consent", []string{"migrate", "down"}, "add --yes"},
 		{"all down without consent", []string{"migrate", "down", "--all"}, "add --yes"},
 		{"duration", []string{"enqueue", "kind", "--in", "soon"}, `"soon" for flag -in`},
