@@ -2,8 +2,8 @@ package worker
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -20,7 +20,7 @@ func TestFacts_KindsAreSaidUnlessThereIsNoEndToThem(t *testing.T) {
 	t.Parallel()
 	many := make([]string, 11)
 	for i := range many {
-		many[i] = strings.Repeat(fmt.Sprint(i%10), 100-i)
+		many[i] = strings.Repeat(strconv.Itoa(i%10), 100-i)
 	}
 	for name, test := range map[string]struct{ kinds, want []string }{
 		"some":           {[]string{"send", "print"}, []string{"print", "send"}},

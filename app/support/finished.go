@@ -9,10 +9,10 @@ import (
 // finished is the reason of a job that will not run any more.
 func finished(job domain.Standing) Reason {
 	again := fmt.Sprintf("mend what the error names, then put it back with all its attempts: holdfast jobs redrive %s", job.ID)
-	switch job.Status {
-	case domain.StatusFailed:
+	if job.Status == domain.StatusFailed {
 		return Reason{Code: Failed, Text: fmt.Sprintf("it failed for good%s, at attempt %s%s", ending(job), attempt(job), lastError(job)), Do: again}
-	case domain.StatusDeadLetter:
+	}
+	if job.Status == domain.StatusDeadLetter {
 		return Reason{Code: DeadLetter, Text: fmt.Sprintf("its attempts are spent, %s%s%s", attempt(job), ending(job), lastError(job)), Do: again}
 	}
 	text := fmt.Sprintf("it is done: completed%s, at attempt %s", ending(job), attempt(job))

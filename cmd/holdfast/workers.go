@@ -30,6 +30,7 @@ func workersCommand() *cli.Command {
 				}, databaseFlags()...),
 				Action: withArgs(0, 0, listWorkers),
 			},
+			showWorkerCommand(),
 			{
 				Name:      "drain",
 				Usage:     "tell a worker to stop claiming, finish what it holds and leave",
