@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"os"
 )
@@ -10,6 +11,15 @@ const (
 	EnvDatabaseURL        = "HOLDFAST_DATABASE_URL"
 	EnvGenericDatabaseURL = "DATABASE_URL"
 )
+
+// EnvReadURL is the environment variable that names a replica for commands that only read.
+const EnvReadURL = "HOLDFAST_READ_URL"
+
+// ReadURL returns the replica to read from: the flag's value, else that of the environment,
+// else "" for none.
+func ReadURL(flag string) string {
+	return cmp.Or(flag, os.Getenv(EnvReadURL))
+}
 
 // ErrNoDatabase says that nobody named a database.
 var ErrNoDatabase = errors.New("no database given: use --database-url, or set " + EnvDatabaseURL + " or " + EnvGenericDatabaseURL)

@@ -238,6 +238,11 @@ CREATE INDEX inbox_dead_idx
     WHERE status = ANY (ARRAY['failed'::holdfast.inbox_status, 'dead_letter'::holdfast.inbox_status]);
 COMMENT ON INDEX holdfast.inbox_dead_idx IS 'Failed and dead-lettered jobs by queue and kind, for the support queries and redrive.';
 
+CREATE INDEX inbox_dead_newest_idx
+    ON holdfast.inbox USING btree (queue, status, finished_at, id)
+    WHERE status = ANY (ARRAY['failed'::holdfast.inbox_status, 'dead_letter'::holdfast.inbox_status]);
+COMMENT ON INDEX holdfast.inbox_dead_newest_idx IS 'Failed and dead-lettered jobs of a queue in the order in which they ended, for counts, lists and groups.';
+
 CREATE INDEX inbox_lane_idx
     ON holdfast.inbox USING btree (queue, partition_bucket, partition_key, seq)
     WHERE status = 'pending'::holdfast.inbox_status AND ordered;
@@ -252,6 +257,11 @@ CREATE INDEX inbox_processing_idx
     ON holdfast.inbox USING btree (lease_generation)
     WHERE claimed_at IS NOT NULL;
 COMMENT ON INDEX holdfast.inbox_processing_idx IS 'The work in flight, oldest claim first, for ReclaimExpiredLeases and ListHeldClaims. By generation, which only grows, so that an entry is added at the end. Processing jobs are those with claimed_at; a statement that names the state does not get to this index.';
+
+CREATE INDEX inbox_retrying_idx
+    ON holdfast.inbox USING btree (queue, available_at, id)
+    WHERE status = 'pending'::holdfast.inbox_status AND attempts > 0;
+COMMENT ON INDEX holdfast.inbox_retrying_idx IS 'Jobs that were tried and wait for another attempt, for counts and lists. A job has an entry only between a failed attempt and the next claim.';
 
 CREATE TABLE holdfast.inbox_archive (
     id uuid NOT NULL,
@@ -574,6 +584,20 @@ END
 $function$;
 COMMENT ON FUNCTION holdfast.drop_archive_days() IS 'Drops the archive days that are older than the longest retention of any queue, and tells how many; 0 also when a reader holds the archive. Runs with its owner''s rights.';
 REVOKE ALL ON FUNCTION holdfast.drop_archive_days() FROM PUBLIC;
+
+CREATE FUNCTION holdfast.error_pattern(error text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+AS $function$
+SELECT pg_catalog.regexp_replace(
+    pg_catalog.left(pg_catalog.split_part(error, E'\n', 1), 200) COLLATE "C",
+    '[0-9A-Fa-f]{8}-([0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}|"[^"]*"|`[^`]*`|(?<![A-Za-z])''[^'']*''|0x[0-9A-Fa-f]+|[0-9]+([.:][0-9]+)*',
+    '?',
+    'g'
+)
+$function$;
+COMMENT ON FUNCTION holdfast.error_pattern(text) IS 'The first line of an error, 200 characters at most, with a question mark in place of each UUID, number and quoted text: errors with the same pattern have the same cause.';
 
 CREATE FUNCTION holdfast.incarnation()
  RETURNS text

@@ -15,15 +15,15 @@ type Snapshotter interface {
 }
 
 // Snapshot reads in one transaction: all that is read was true at one moment, and durations
-// that the database counts end at it. It writes nothing, so a replica will do. Statements are
-// planned as a worker's are, whatever the statistics say.
+// that the database counts end at it. It writes nothing, so a replica will do. Statements
+// take their rows in the order of an index, whatever the statistics say.
 func Snapshot(ctx context.Context, db Snapshotter, read func(db DBTX) error) error {
 	tx, err := db.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
 		return fmt.Errorf("begin to read: %w", explain(err))
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
-	if err := gen.New().PlanByIndex(ctx, tx); err != nil {
+	if err := gen.New().PlanInOrder(ctx, tx); err != nil {
 		return fmt.Errorf("begin to read: %w", explain(err))
 	}
 	return read(tx)

@@ -106,24 +106,12 @@ func OldestPendingJob(ctx context.Context, db DBTX, queue string) (PendingJob, e
 // ExpiredLease is a claim past its lease that nobody has reclaimed yet.
 type ExpiredLease = gen.ListExpiredLeasesRow
 
-// ExpiredLeases lists claims that are past their lease, oldest first, at most limit.
+// ExpiredLeases lists claims that are past their lease, the longest past it first, at most limit.
+// It looks at the 4,000 oldest claims.
 func ExpiredLeases(ctx context.Context, db DBTX, limit int) ([]ExpiredLease, error) {
-	rows, err := gen.New().ListExpiredLeases(ctx, db, int32(limit))
+	rows, err := gen.New().ListExpiredLeases(ctx, inOrder(db), gen.ListExpiredLeasesParams{Look: mostClaims, MaxRows: int32(limit)})
 	if err != nil {
 		return nil, fmt.Errorf("list expired leases: %w", explain(err))
-	}
-	return rows, nil
-}
-
-// KeyDeadLetters counts the dead jobs of one partition key.
-type KeyDeadLetters = gen.CountDeadLettersPerKeyRow
-
-// DeadLettersPerKey counts the failed and dead-lettered jobs of a queue by partition key,
-// most first, at most limit keys.
-func DeadLettersPerKey(ctx context.Context, db DBTX, queue string, limit int) ([]KeyDeadLetters, error) {
-	rows, err := gen.New().CountDeadLettersPerKey(ctx, db, gen.CountDeadLettersPerKeyParams{Queue: queue, MaxRows: int32(limit)})
-	if err != nil {
-		return nil, fmt.Errorf("count dead letters of queue %q: %w", queue, explain(err))
 	}
 	return rows, nil
 }

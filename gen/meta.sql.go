@@ -8,6 +8,8 @@ package gen
 import (
 	"context"
 	"fmt"
+
+	"time"
 )
 
 const advanceEpoch = `-- name: AdvanceEpoch :execrows
@@ -107,4 +109,58 @@ func (q *Queries) PlanForAnyArguments(ctx context.Context, db DBTX) error {
 		return fmt.Errorf("query PlanForAnyArguments: %w", err)
 	}
 	return nil
+}
+
+const planInOrder = `-- name: PlanInOrder :exec
+SELECT
+    set_config('enable_seqscan', 'off', true),
+    set_config('enable_bitmapscan', 'off', true),
+    set_config('enable_hashjoin', 'off', true),
+    set_config('enable_mergejoin', 'off', true),
+    set_config('jit', 'off', true)
+`
+
+// PlanInOrder forbids, until the transaction ends, what PlanByIndex forbids, and bitmaps. Sent by
+// domain/reading.go in front of what a person asks: such a statement takes the first rows of
+// an index, and where the planner expects few it would rather collect all of them and sort.
+func (q *Queries) PlanInOrder(ctx context.Context, db DBTX) error {
+	_, err := db.Exec(ctx, planInOrder)
+	if err != nil {
+		return fmt.Errorf("query PlanInOrder: %w", err)
+	}
+	return nil
+}
+
+const readLag = `-- name: ReadLag :one
+SELECT
+    pg_is_in_recovery() AS standby,
+    COALESCE(pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn(), false)::boolean AS replayed,
+    (pg_last_xact_replay_timestamp() IS NOT NULL)::boolean AS known,
+    COALESCE(clock_timestamp() - pg_last_xact_replay_timestamp(), interval '0')::interval AS age
+`
+
+type ReadLagRow struct {
+	Standby  bool
+	Replayed bool
+	Known    bool
+	Age      time.Duration
+}
+
+// ReadLag tells how far a standby is behind its primary: how long ago the last transaction was
+// committed that is visible here, and whether all is replayed that has arrived, for then nothing
+// may have been committed since. known is false when nothing was replayed since it started;
+// standby is false on a primary. Called by domain/lag.go.
+func (q *Queries) ReadLag(ctx context.Context, db DBTX) (ReadLagRow, error) {
+	row := db.QueryRow(ctx, readLag)
+	var i ReadLagRow
+	err := row.Scan(
+		&i.Standby,
+		&i.Replayed,
+		&i.Known,
+		&i.Age,
+	)
+	if err != nil {
+		err = fmt.Errorf("query ReadLag: %w", err)
+	}
+	return i, err
 }

@@ -14,54 +14,6 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-const countDeadLettersPerKey = `-- name: CountDeadLettersPerKey :many
-SELECT
-    job.partition_key,
-    count(*) AS jobs,
-    COALESCE((array_agg(job.last_error ORDER BY job.finished_at DESC, job.id))[1], '')::text AS sample_error
-FROM holdfast.inbox AS job
-WHERE job.status IN ('failed', 'dead_letter')
-    AND job.queue = $1::text
-GROUP BY job.partition_key
-ORDER BY
-    jobs DESC,
-    job.partition_key
-LIMIT $2::integer
-`
-
-type CountDeadLettersPerKeyParams struct {
-	Queue   string
-	MaxRows int32
-}
-
-type CountDeadLettersPerKeyRow struct {
-	PartitionKey string
-	Jobs         int64
-	SampleError  string
-}
-
-// CountDeadLettersPerKey counts the failed and dead-lettered jobs of a queue by partition
-// key, most first, with the latest error of each. Index: inbox_dead_idx.
-func (q *Queries) CountDeadLettersPerKey(ctx context.Context, db DBTX, arg CountDeadLettersPerKeyParams) ([]CountDeadLettersPerKeyRow, error) {
-	rows, err := db.Query(ctx, countDeadLettersPerKey, arg.Queue, arg.MaxRows)
-	if err != nil {
-		return nil, fmt.Errorf("query CountDeadLettersPerKey: %w", err)
-	}
-	defer rows.Close()
-	items := []CountDeadLettersPerKeyRow{}
-	for rows.Next() {
-		var i CountDeadLettersPerKeyRow
-		if err := rows.Scan(&i.PartitionKey, &i.Jobs, &i.SampleError); err != nil {
-			return nil, fmt.Errorf("query CountDeadLettersPerKey: %w", err)
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("query CountDeadLettersPerKey: %w", err)
-	}
-	return items, nil
-}
-
 const countJobsBefore = `-- name: CountJobsBefore :one
 SELECT count(*)
 FROM (
@@ -423,23 +375,42 @@ func (q *Queries) GetWorker(ctx context.Context, db DBTX, id string) (GetWorkerR
 
 const listExpiredLeases = `-- name: ListExpiredLeases :many
 SELECT
-    job.id,
-    job.queue,
-    job.kind,
-    job.partition_key,
-    job.claimed_by,
-    job.lease_expires_at,
-    job.attempts,
-    job.max_attempts,
-    job.last_error
-FROM holdfast.inbox AS job
-WHERE job.claimed_at IS NOT NULL
-    AND job.lease_expires_at < now()
+    claim.id,
+    claim.queue,
+    claim.kind,
+    claim.partition_key,
+    claim.claimed_by,
+    claim.lease_expires_at,
+    claim.attempts,
+    claim.max_attempts,
+    claim.last_error
+FROM (
+    SELECT
+        job.id,
+        job.queue,
+        job.kind,
+        job.partition_key,
+        job.claimed_by,
+        job.lease_expires_at,
+        job.attempts,
+        job.max_attempts,
+        job.last_error
+    FROM holdfast.inbox AS job
+    WHERE job.claimed_at IS NOT NULL
+    ORDER BY job.lease_generation
+    LIMIT $1::integer
+) AS claim
+WHERE claim.lease_expires_at < now()
 ORDER BY
-    job.lease_expires_at,
-    job.id
-LIMIT $1::integer
+    claim.lease_expires_at,
+    claim.id
+LIMIT $2::integer
 `
+
+type ListExpiredLeasesParams struct {
+	Look    int32
+	MaxRows int32
+}
 
 type ListExpiredLeasesRow struct {
 	ID             pgtype.UUID
@@ -453,11 +424,11 @@ type ListExpiredLeasesRow struct {
 	LastError      *string
 }
 
-// ListExpiredLeases lists claims that are past their lease and not reclaimed yet. Rows that
-// stay here for more than two housekeeping intervals mean that no worker keeps house.
-// Index: inbox_processing_idx.
-func (q *Queries) ListExpiredLeases(ctx context.Context, db DBTX, maxRows int32) ([]ListExpiredLeasesRow, error) {
-	rows, err := db.Query(ctx, listExpiredLeases, maxRows)
+// ListExpiredLeases lists claims that are past their lease and not reclaimed yet, among so many
+// of the oldest claims. Rows that stay here for more than two housekeeping intervals mean
+// that no worker keeps house. Called by domain/support.go. Index: inbox_processing_idx.
+func (q *Queries) ListExpiredLeases(ctx context.Context, db DBTX, arg ListExpiredLeasesParams) ([]ListExpiredLeasesRow, error) {
+	rows, err := db.Query(ctx, listExpiredLeases, arg.Look, arg.MaxRows)
 	if err != nil {
 		return nil, fmt.Errorf("query ListExpiredLeases: %w", err)
 	}

@@ -54,27 +54,6 @@ func TestCLI_QueuesSetRefusesInWords(t *testing.T) {
 	}
 }
 
-func TestCLI_QueuesListPrintsEveryQueue(t *testing.T) {
-	t.Parallel()
-	database := pgtest.New(t)
-	runCLI(t, database, 0, "queues", "set", "mail", "--ordered")
-	runCLI(t, database, 0, "queues", "pause", "mail")
-	lines := strings.Split(runCLI(t, database, 0, "queues", "list").stdout.String(), "\n")
-	for i, want := range []string{
-		"NAME PAUSED ORDERED MAX ATTEMPTS RETENTION MODE KEEP FOR RETENTION DEDUPE WINDOW RING",
-		"default no no 5 archive 1d 7d 7d yes",
-		"mail yes yes 5 archive 1d 7d 7d yes",
-	} {
-		if got := strings.Join(strings.Fields(lines[i]), " "); got != want {
-			t.Errorf("line %d is %q, want %q", i, got, want)
-		}
-	}
-	listed := decoded[struct{ Items []map[string]any }](t, database, "queues", "list")
-	if len(listed.Items) != 2 || listed.Items[1]["name"] != "mail" || listed.Items[1]["paused"] != true {
-		t.Errorf("%v", listed)
-	}
-}
-
 func TestCLI_QueuesPauseAndResumeMayBeRepeated(t *testing.T) {
 	t.Parallel()
 	database := pgtest.New(t)

@@ -56,7 +56,7 @@ func TestSupport_DeadLettersAreCountedPerKey(t *testing.T) {
 		mustSettle(t, queue, claimOne(t, queue, "w1"), outcome, want)
 	}
 	counts, err := domain.DeadLettersPerKey(t.Context(), database.Pool, domain.DefaultQueue, 10)
-	if err != nil || len(counts) != 2 || counts[0].PartitionKey != "order:1" || counts[0].Jobs != 2 || counts[0].SampleError != "no such address" {
+	if err != nil || len(counts.Items) != 2 || counts.Looked != 3 || counts.More || counts.Items[0].PartitionKey != "order:1" || counts.Items[0].Jobs != 2 || counts.Items[0].SampleError != "no such address" {
 		t.Fatalf("dead letters are %+v, error %v", counts, err)
 	}
 }

@@ -39,6 +39,28 @@ SELECT
     set_config('enable_mergejoin', 'off', true),
     set_config('jit', 'off', true);
 
+-- name: PlanInOrder :exec
+-- PlanInOrder forbids, until the transaction ends, what PlanByIndex forbids, and bitmaps. Sent by
+-- domain/reading.go in front of what a person asks: such a statement takes the first rows of
+-- an index, and where the planner expects few it would rather collect all of them and sort.
+SELECT
+    set_config('enable_seqscan', 'off', true),
+    set_config('enable_bitmapscan', 'off', true),
+    set_config('enable_hashjoin', 'off', true),
+    set_config('enable_mergejoin', 'off', true),
+    set_config('jit', 'off', true);
+
+-- name: ReadLag :one
+-- ReadLag tells how far a standby is behind its primary: how long ago the last transaction was
+-- committed that is visible here, and whether all is replayed that has arrived, for then nothing
+-- may have been committed since. known is false when nothing was replayed since it started;
+-- standby is false on a primary. Called by domain/lag.go.
+SELECT
+    pg_is_in_recovery() AS standby,
+    COALESCE(pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn(), false)::boolean AS replayed,
+    (pg_last_xact_replay_timestamp() IS NOT NULL)::boolean AS known,
+    COALESCE(clock_timestamp() - pg_last_xact_replay_timestamp(), interval '0')::interval AS age;
+
 -- name: PlanForAnyArguments :exec
 -- PlanForAnyArguments makes the server plan prepared statements, until the transaction ends,
 -- without a look at their arguments, as it may from their sixth run. Called by

@@ -79,41 +79,39 @@ ORDER BY
 LIMIT 1;
 
 -- name: ListExpiredLeases :many
--- ListExpiredLeases lists claims that are past their lease and not reclaimed yet. Rows that
--- stay here for more than two housekeeping intervals mean that no worker keeps house.
--- Index: inbox_processing_idx.
+-- ListExpiredLeases lists claims that are past their lease and not reclaimed yet, among so many
+-- of the oldest claims. Rows that stay here for more than two housekeeping intervals mean
+-- that no worker keeps house. Called by domain/support.go. Index: inbox_processing_idx.
 SELECT
-    job.id,
-    job.queue,
-    job.kind,
-    job.partition_key,
-    job.claimed_by,
-    job.lease_expires_at,
-    job.attempts,
-    job.max_attempts,
-    job.last_error
-FROM holdfast.inbox AS job
-WHERE job.claimed_at IS NOT NULL
-    AND job.lease_expires_at < now()
+    claim.id,
+    claim.queue,
+    claim.kind,
+    claim.partition_key,
+    claim.claimed_by,
+    claim.lease_expires_at,
+    claim.attempts,
+    claim.max_attempts,
+    claim.last_error
+FROM (
+    SELECT
+        job.id,
+        job.queue,
+        job.kind,
+        job.partition_key,
+        job.claimed_by,
+        job.lease_expires_at,
+        job.attempts,
+        job.max_attempts,
+        job.last_error
+    FROM holdfast.inbox AS job
+    WHERE job.claimed_at IS NOT NULL
+    ORDER BY job.lease_generation
+    LIMIT @look::integer
+) AS claim
+WHERE claim.lease_expires_at < now()
 ORDER BY
-    job.lease_expires_at,
-    job.id
-LIMIT @max_rows::integer;
-
--- name: CountDeadLettersPerKey :many
--- CountDeadLettersPerKey counts the failed and dead-lettered jobs of a queue by partition
--- key, most first, with the latest error of each. Index: inbox_dead_idx.
-SELECT
-    job.partition_key,
-    count(*) AS jobs,
-    COALESCE((array_agg(job.last_error ORDER BY job.finished_at DESC, job.id))[1], '')::text AS sample_error
-FROM holdfast.inbox AS job
-WHERE job.status IN ('failed', 'dead_letter')
-    AND job.queue = @queue::text
-GROUP BY job.partition_key
-ORDER BY
-    jobs DESC,
-    job.partition_key
+    claim.lease_expires_at,
+    claim.id
 LIMIT @max_rows::integer;
 
 -- name: ListWorkers :many

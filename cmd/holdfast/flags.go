@@ -56,6 +56,10 @@ func connect(c *cli.Context) (*pgxpool.Pool, error) {
 	if err != nil {
 		return nil, err
 	}
+	return connectTo(c, url)
+}
+
+func connectTo(c *cli.Context, url string) (*pgxpool.Pool, error) {
 	if err := checkPositive(c, flagConnectTimeout); err != nil {
 		return nil, err
 	}

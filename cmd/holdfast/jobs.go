@@ -24,6 +24,7 @@ func jobsCommand() *cli.Command {
 				Flags:     append([]cli.Flag{outputFlag()}, databaseFlags()...),
 				Action:    withArgs(1, 1, showJob),
 			},
+			listJobsCommand(),
 			explainCommand(),
 		},
 	}

@@ -13,7 +13,7 @@ func explainCommand() *cli.Command {
 		Name:      "explain",
 		Usage:     "print why a job is not running, and what to do about it",
 		ArgsUsage: "ID",
-		Flags:     append([]cli.Flag{outputFlag()}, databaseFlags()...),
+		Flags:     append([]cli.Flag{outputFlag()}, readFlags()...),
 		Action:    withArgs(1, 1, explainJob),
 	}
 }
@@ -23,7 +23,7 @@ func explainJob(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return withDatabase(c, func(pool *pgxpool.Pool) error {
+	return withReplica(c, func(pool *pgxpool.Pool) error {
 		found, err := support.Explain(c.Context, pool, id)
 		if err != nil {
 			return err

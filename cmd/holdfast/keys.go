@@ -14,16 +14,19 @@ func keysCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "keys",
 		Usage: "look at partition keys",
-		Subcommands: []*cli.Command{{
-			Name:  "hot",
-			Usage: "print which keys the jobs at the head of a queue belong to",
-			Flags: append([]cli.Flag{
-				&cli.StringFlag{Name: "queue", Usage: "the `QUEUE`", Value: domain.DefaultQueue},
-				&cli.IntFlag{Name: "limit", Usage: "`N` keys at most", Value: 10},
-				outputFlag(),
-			}, databaseFlags()...),
-			Action: withArgs(0, 0, hotKeys),
-		}},
+		Subcommands: []*cli.Command{
+			{
+				Name:  "hot",
+				Usage: "print which keys the jobs at the head of a queue belong to",
+				Flags: append([]cli.Flag{
+					queueFlag(),
+					&cli.IntFlag{Name: "limit", Usage: "`N` keys at most", Value: 10},
+					outputFlag(),
+				}, readFlags()...),
+				Action: withArgs(0, 0, hotKeys),
+			},
+			showKeyCommand(),
+		},
 	}
 }
 
@@ -44,7 +47,7 @@ func hotKeys(c *cli.Context) error {
 	if err := checkPositive(c, "limit"); err != nil {
 		return err
 	}
-	return withDatabase(c, func(pool *pgxpool.Pool) error {
+	return withReplica(c, func(pool *pgxpool.Pool) error {
 		queue := c.String("queue")
 		if _, err := domain.FindQueue(c.Context, pool, queue); err != nil {
 			return err

@@ -18,12 +18,8 @@ func queuesCommand() *cli.Command {
 		Name:  "queues",
 		Usage: "look at queues, set, pause and resume them",
 		Subcommands: []*cli.Command{
-			{
-				Name:   "list",
-				Usage:  "list the queues and their settings",
-				Flags:  append([]cli.Flag{outputFlag()}, databaseFlags()...),
-				Action: withArgs(0, 0, listQueues),
-			},
+			listQueuesCommand(),
+			showQueueCommand(),
 			{
 				Name:      "set",
 				Usage:     "change settings of a queue, which is created if it does not exist, and print them all",
@@ -61,31 +57,6 @@ func queuesCommand() *cli.Command {
 	}
 }
 
-func listQueues(c *cli.Context) error {
-	return withDatabase(c, func(pool *pgxpool.Pool) error {
-		queues, err := domain.ListQueues(c.Context, pool, listLimit)
-		if err != nil {
-			return err
-		}
-		noteLimit(c, len(queues), listLimit, "queues")
-		items := make([]queueItem, len(queues))
-		for i, queue := range queues {
-			items[i] = newQueueItem(queue)
-		}
-		return printItems(c, items,
-			column[queueItem]{"NAME", func(q queueItem) string { return q.Name }},
-			column[queueItem]{"PAUSED", func(q queueItem) string { return yesNo(q.Paused) }},
-			column[queueItem]{"ORDERED", func(q queueItem) string { return yesNo(q.Ordered) }},
-			column[queueItem]{"MAX ATTEMPTS", func(q queueItem) string { return strconv.Itoa(q.MaxAttempts) }},
-			column[queueItem]{"RETENTION MODE", func(q queueItem) string { return string(q.RetentionMode) }},
-			column[queueItem]{"KEEP FOR", func(q queueItem) string { return q.KeepFor }},
-			column[queueItem]{"RETENTION", func(q queueItem) string { return q.Retention }},
-			column[queueItem]{"DEDUPE WINDOW", func(q queueItem) string { return q.DedupeWindow }},
-			column[queueItem]{"RING", func(q queueItem) string { return yesNo(q.Ring) }},
-		)
-	})
-}
-
 func setQueue(c *cli.Context) error {
 	change, err := queueChange(c)
 	if err != nil {
@@ -97,17 +68,7 @@ func setQueue(c *cli.Context) error {
 			return err
 		}
 		queue := newQueueItem(settings)
-		return printRecord(c, queue,
-			fact{"queue", queue.Name},
-			fact{"paused", yesNo(queue.Paused)},
-			fact{"ordered", yesNo(queue.Ordered)},
-			fact{"max attempts", queue.MaxAttempts},
-			fact{"retention mode", queue.RetentionMode},
-			fact{"keep for", queue.KeepFor},
-			fact{"retention", queue.Retention},
-			fact{"dedupe window", queue.DedupeWindow},
-			fact{"ring", yesNo(queue.Ring)},
-		)
+		return printRecord(c, queue, queueFacts(queue)...)
 	})
 }
 

@@ -16,7 +16,7 @@ import (
 func ringCommand() *cli.Command {
 	flags := func(more ...cli.Flag) []cli.Flag {
 		queue := &cli.StringFlag{Name: "queue", Usage: "the `QUEUE`", Value: domain.DefaultQueue}
-		return append(append([]cli.Flag{queue}, more...), append([]cli.Flag{outputFlag()}, databaseFlags()...)...)
+		return append(append([]cli.Flag{queue}, more...), append([]cli.Flag{outputFlag()}, readFlags()...)...)
 	}
 	return &cli.Command{
 		Name:  "ring",
@@ -50,7 +50,7 @@ func ringCommand() *cli.Command {
 }
 
 func showRing(c *cli.Context) error {
-	return withDatabase(c, func(pool *pgxpool.Pool) error {
+	return withReplica(c, func(pool *pgxpool.Pool) error {
 		ring, err := support.FindRing(c.Context, pool, c.String("queue"))
 		if err != nil {
 			return err
@@ -107,7 +107,7 @@ func says(w support.RingWorker) string {
 }
 
 func lookupKey(c *cli.Context) error {
-	return withDatabase(c, func(pool *pgxpool.Pool) error {
+	return withReplica(c, func(pool *pgxpool.Pool) error {
 		place, err := support.Lookup(c.Context, pool, c.String("queue"), c.Args().First())
 		if err != nil {
 			return err
@@ -155,7 +155,7 @@ func supposeWorkers(c *cli.Context) error {
 			return err
 		}
 	}
-	return withDatabase(c, func(pool *pgxpool.Pool) error {
+	return withReplica(c, func(pool *pgxpool.Pool) error {
 		answer, err := support.Suppose(c.Context, pool, c.String("queue"), change)
 		if err != nil {
 			return err

@@ -17,6 +17,7 @@ func TestUsage_CommandWithoutDatabaseNamesAllThreeWaysToGiveOne(t *testing.T) {
 		"migrate up", "migrate down --yes", "migrate status",
 		"queues list", "queues set mail", "queues pause mail", "queues resume mail",
 		"workers list", "workers drain w1", "keys hot",
+		"jobs list", "dead groups", "dead list", "queues show mail", "leases list", "keys show order:7",
 		"jobs explain 0193d3f0-7c2a-7e4b-9a51-6f1d3c2a01f4", "workers show w1",
 		"ring show", "ring lookup order:7", "ring what-if --join",
 	} {
@@ -75,6 +76,13 @@ func TestUsage_BadValuesAreRefusedBeforeTheDatabaseIsAsked(t *testing.T) {
 		{"output of workers list", []string{"workers", "list", "-o", "xml"}, `--output "xml" is none of table, json, jsonl`},
 		{"output of keys hot", []string{"keys", "hot", "-o", "xml"}, `--output "xml" is none of table, json, jsonl`},
 		{"no keys", []string{"keys", "hot", "--limit", "0"}, "--limit must be positive, it is 0"},
+		{"no jobs to list", []string{"jobs", "list", "--limit", "0"}, "--limit must be positive, it is 0"},
+		{"no dead jobs to list", []string{"dead", "list", "--limit", "-1"}, "--limit must be positive, it is -1"},
+		{"no leases to list", []string{"leases", "list", "--limit", "0"}, "--limit must be positive, it is 0"},
+		{"no jobs of a key", []string{"keys", "show", "order:7", "--limit", "0"}, "--limit must be positive, it is 0"},
+		{"groups by what", []string{"dead", "groups", "--by", "moon"}, `--by "moon" is none of error, key`},
+		{"no key", []string{"keys", "show"}, "usage: holdfast keys show KEY"},
+		{"output of queues show", []string{"queues", "show", "mail", "-o", "xml"}, `--output "xml" is none of table, json, jsonl`},
 		{"scenario", []string{"bench", "nosuch"}, `scenario: "nosuch" is none of drain, `},
 		{"size", []string{"bench", "--size", "huge"}, `--size: "huge" is none of small, full`},
 		{"share", []string{"bench", "--share", "70"}, "--share: 70 is not between 0 and 1"},
@@ -130,7 +138,7 @@ func TestHelp_ProgramAloneListsTheCommandsAndTheExitCodes(t *testing.T) {
 	if alone.code != exitDone || alone.stderr != "" {
 		t.Errorf("exit code %d, stderr %s", alone.code, alone.stderr)
 	}
-	for _, words := range []string{"demo ", "bench ", "migrate ", "enqueue ", "work ", "jobs ", "queues ", "workers ", "keys ", "ring ", "version ", "Exit codes: 0 done", "holdfast migrate up", "--database-url"} {
+	for _, words := range []string{"demo ", "bench ", "migrate ", "enqueue ", "work ", "jobs ", "dead ", "queues ", "leases ", "workers ", "keys ", "ring ", "version ", "Exit codes: 0 done", "holdfast migrate up", "--database-url"} {
 		if !strings.Contains(alone.stdout, words) {
 			t.Errorf("the help does not say %q:\n%s", words, alone.stdout)
 		}
@@ -145,7 +153,7 @@ func TestHelp_ProgramAloneListsTheCommandsAndTheExitCodes(t *testing.T) {
 			t.Errorf("holdfast %s prints something else than holdfast", line)
 		}
 	}
-	for _, group := range []string{"jobs", "migrate", "queues", "workers", "keys", "ring"} {
+	for _, group := range []string{"jobs", "migrate", "queues", "workers", "keys", "dead", "leases", "ring"} {
 		if got := execute(t, group); got.code != exitDone || got != execute(t, group, "--help") {
 			t.Errorf("holdfast %s does not print its help: %+v", group, got)
 		}

@@ -21,7 +21,7 @@ func showWorkerCommand() *cli.Command {
 		Flags: append([]cli.Flag{
 			&cli.IntFlag{Name: "limit", Usage: "`N` claims at most", Value: 20},
 			outputFlag(),
-		}, databaseFlags()...),
+		}, readFlags()...),
 		Action: withArgs(1, 1, showWorker),
 	}
 }
@@ -30,7 +30,7 @@ func showWorker(c *cli.Context) error {
 	if err := checkPositive(c, "limit"); err != nil {
 		return err
 	}
-	return withDatabase(c, func(pool *pgxpool.Pool) error {
+	return withReplica(c, func(pool *pgxpool.Pool) error {
 		id := c.Args().First()
 		worker, err := support.FindWorker(c.Context, pool, id, min(c.Int("limit"), listLimit))
 		if errors.Is(err, domain.ErrWorkerUnknown) {
@@ -72,7 +72,7 @@ func printWorker(c *cli.Context, w support.Worker) error {
 		column[support.HeldClaim]{"ATTEMPT", func(h support.HeldClaim) string { return fmt.Sprintf("%d of %d", h.Attempt, h.MaxAttempts) }},
 		column[support.HeldClaim]{"GENERATION", func(h support.HeldClaim) string { return strconv.FormatInt(h.Generation, 10) }},
 		column[support.HeldClaim]{"CLAIMED", func(h support.HeldClaim) string { return ago(seconds(h.ClaimedSeconds)) }},
-		column[support.HeldClaim]{"LEASE", leaseLeft},
+		column[support.HeldClaim]{"LEASE", leaseOf},
 	)
 	if err == nil && len(w.Claims) < w.InFlight {
 		fmt.Fprintf(c.App.ErrWriter, "only the %d oldest of %d claims are listed: --limit lists more\n", len(w.Claims), w.InFlight)
@@ -104,7 +104,7 @@ func holds(w support.Worker) string {
 	return text
 }
 
-func leaseLeft(h support.HeldClaim) string {
+func leaseOf(h support.HeldClaim) string {
 	if h.LeaseLeftSeconds < 0 {
 		return "ended " + ago(seconds(-h.LeaseLeftSeconds))
 	}

@@ -227,3 +227,95 @@ FROM (
 ) AS finished
 WHERE finished.lease_generation < finished.claimed_before
     OR finished.completed_at < finished.completed_before;
+
+-- name: FillEveryState :execrows
+-- FillEveryState adds jobs as an inbox holds them on a bad day, from a number on, to the queue
+-- default: of a thousand 900 wait, a third of them for later and one in a hundred for another
+-- attempt, a fifth of them in lanes; 4 are in flight, and 48 each failed or spent their attempts.
+INSERT INTO holdfast.inbox (
+    id,
+    partition_bucket,
+    queue,
+    kind,
+    partition_key,
+    ordered,
+    status,
+    attempts,
+    available_at,
+    payload,
+    lease_generation,
+    claimed_by,
+    claimed_at,
+    lease_expires_at,
+    finished_at,
+    last_error
+)
+SELECT
+    holdfast.new_job_id(job.bucket),
+    job.bucket,
+    'default',
+    'kind ' || (job.number % 5),
+    job.key,
+    job.number % 5 = 0 AND job.status = 'pending',
+    job.status::holdfast.inbox_status,
+    CASE WHEN job.status <> 'pending' OR job.number % 100 = 1 THEN 1 ELSE 0 END,
+    pg_catalog.clock_timestamp() + CASE WHEN job.number % 3 = 1 THEN interval '1 hour' ELSE interval '-1 minute' END,
+    @payload::jsonb,
+    job.number,
+    CASE WHEN job.status = 'processing' THEN 'worker ' || job.number % 7 END,
+    CASE WHEN job.status = 'processing' THEN pg_catalog.now() END,
+    CASE WHEN job.status = 'processing' THEN pg_catalog.now() + interval '1 hour' END,
+    CASE WHEN job.status IN ('failed', 'dead_letter') THEN pg_catalog.clock_timestamp() END,
+    CASE WHEN job.status IN ('failed', 'dead_letter') THEN 'send receipt ' || job.number || ': dial tcp 10.0.0.7:25: connection refused' END
+FROM (
+    SELECT
+        series.number,
+        'key ' || series.number % 30000 AS key,
+        holdfast.bucket_of('key ' || series.number % 30000, 1024) AS bucket,
+        CASE
+            WHEN series.number % 1000 < 900 THEN 'pending'
+            WHEN series.number % 1000 < 904 THEN 'processing'
+            WHEN series.number % 2 = 0 THEN 'failed'
+            ELSE 'dead_letter'
+        END AS status
+    FROM pg_catalog.generate_series(@from_number::integer, @to_number::integer) AS series (number)
+) AS job;
+
+-- name: FillArchive :execrows
+-- FillArchive adds jobs that were completed just now.
+INSERT INTO holdfast.inbox_archive (
+    id,
+    seq,
+    lease_generation,
+    available_at,
+    created_at,
+    completed_at,
+    partition_bucket,
+    attempts,
+    max_attempts,
+    ordered,
+    queue,
+    kind,
+    partition_key,
+    payload
+)
+SELECT
+    holdfast.new_job_id(1),
+    series.number,
+    series.number,
+    pg_catalog.now(),
+    pg_catalog.clock_timestamp(),
+    pg_catalog.now(),
+    1,
+    1,
+    5,
+    false,
+    'default',
+    'kind',
+    'key ' || series.number,
+    @payload::jsonb
+FROM pg_catalog.generate_series(1, @jobs::integer) AS series (number);
+
+-- name: VacuumJobs :exec
+-- VacuumJobs does what autovacuum does in a while.
+VACUUM holdfast.inbox, holdfast.inbox_archive;

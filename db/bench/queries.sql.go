@@ -258,6 +258,123 @@ func (q *Queries) CountWorkers(ctx context.Context, db DBTX) (CountWorkersRow, e
 	return i, err
 }
 
+const fillArchive = `-- name: FillArchive :execrows
+INSERT INTO holdfast.inbox_archive (
+    id,
+    seq,
+    lease_generation,
+    available_at,
+    created_at,
+    completed_at,
+    partition_bucket,
+    attempts,
+    max_attempts,
+    ordered,
+    queue,
+    kind,
+    partition_key,
+    payload
+)
+SELECT
+    holdfast.new_job_id(1),
+    series.number,
+    series.number,
+    pg_catalog.now(),
+    pg_catalog.clock_timestamp(),
+    pg_catalog.now(),
+    1,
+    1,
+    5,
+    false,
+    'default',
+    'kind',
+    'key ' || series.number,
+    $1::jsonb
+FROM pg_catalog.generate_series(1, $2::integer) AS series (number)
+`
+
+type FillArchiveParams struct {
+	Payload []byte
+	Jobs    int32
+}
+
+// FillArchive adds jobs that were completed just now.
+func (q *Queries) FillArchive(ctx context.Context, db DBTX, arg FillArchiveParams) (int64, error) {
+	result, err := db.Exec(ctx, fillArchive, arg.Payload, arg.Jobs)
+	if err != nil {
+		return 0, fmt.Errorf("query FillArchive: %w", err)
+	}
+	return result.RowsAffected(), nil
+}
+
+const fillEveryState = `-- name: FillEveryState :execrows
+INSERT INTO holdfast.inbox (
+    id,
+    partition_bucket,
+    queue,
+    kind,
+    partition_key,
+    ordered,
+    status,
+    attempts,
+    available_at,
+    payload,
+    lease_generation,
+    claimed_by,
+    claimed_at,
+    lease_expires_at,
+    finished_at,
+    last_error
+)
+SELECT
+    holdfast.new_job_id(job.bucket),
+    job.bucket,
+    'default',
+    'kind ' || (job.number % 5),
+    job.key,
+    job.number % 5 = 0 AND job.status = 'pending',
+    job.status::holdfast.inbox_status,
+    CASE WHEN job.status <> 'pending' OR job.number % 100 = 1 THEN 1 ELSE 0 END,
+    pg_catalog.clock_timestamp() + CASE WHEN job.number % 3 = 1 THEN interval '1 hour' ELSE interval '-1 minute' END,
+    $1::jsonb,
+    job.number,
+    CASE WHEN job.status = 'processing' THEN 'worker ' || job.number % 7 END,
+    CASE WHEN job.status = 'processing' THEN pg_catalog.now() END,
+    CASE WHEN job.status = 'processing' THEN pg_catalog.now() + interval '1 hour' END,
+    CASE WHEN job.status IN ('failed', 'dead_letter') THEN pg_catalog.clock_timestamp() END,
+    CASE WHEN job.status IN ('failed', 'dead_letter') THEN 'send receipt ' || job.number || ': dial tcp 10.0.0.7:25: connection refused' END
+FROM (
+    SELECT
+        series.number,
+        'key ' || series.number % 30000 AS key,
+        holdfast.bucket_of('key ' || series.number % 30000, 1024) AS bucket,
+        CASE
+            WHEN series.number % 1000 < 900 THEN 'pending'
+            WHEN series.number % 1000 < 904 THEN 'processing'
+            WHEN series.number % 2 = 0 THEN 'failed'
+            ELSE 'dead_letter'
+        END AS status
+    FROM pg_catalog.generate_series($2::integer, $3::integer) AS series (number)
+) AS job
+`
+
+type FillEveryStateParams struct {
+	Payload    []byte
+	FromNumber int32
+	ToNumber   int32
+}
+
+// FillEveryState adds jobs as an inbox holds them on a bad day, from a number on, to the queue
+// default: of a thousand 900 wait, a third of them for later and one in a hundred for another
+// attempt, a fifth of them in lanes; 4 are in flight, and 48 each failed or spent their attempts.
+func (q *Queries) FillEveryState(ctx context.Context, db DBTX, arg FillEveryStateParams) (int64, error) {
+	result, err := db.Exec(ctx, fillEveryState, arg.Payload, arg.FromNumber, arg.ToNumber)
+	if err != nil {
+		return 0, fmt.Errorf("query FillEveryState: %w", err)
+	}
+	return result.RowsAffected(), nil
+}
+
 const fillInbox = `-- name: FillInbox :execrows
 WITH place AS MATERIALIZED (
     SELECT
@@ -576,6 +693,19 @@ func (q *Queries) ServerStartedAt(ctx context.Context, db DBTX) (time.Time, erro
 		err = fmt.Errorf("query ServerStartedAt: %w", err)
 	}
 	return started_at, err
+}
+
+const vacuumJobs = `-- name: VacuumJobs :exec
+VACUUM holdfast.inbox, holdfast.inbox_archive
+`
+
+// VacuumJobs does what autovacuum does in a while.
+func (q *Queries) VacuumJobs(ctx context.Context, db DBTX) error {
+	_, err := db.Exec(ctx, vacuumJobs)
+	if err != nil {
+		return fmt.Errorf("query VacuumJobs: %w", err)
+	}
+	return nil
 }
 
 const wALPosition = `-- name: WALPosition :one

@@ -5,7 +5,8 @@
 // A statement is hot when it runs for every job or every few seconds, or when it holds up one
 // that does: claims, renewals, settlements, enqueues, what a handler calls, heartbeats, and
 // the batches of housekeeping. What a person calls is not in the contract, and neither are
-// housekeeping's statements over tables with a row for each worker.
+// housekeeping's statements over tables with a row for each worker. Those of a person have a
+// contract of their own, Support, and a bound on what they read.
 package plans
 
 import (
@@ -51,6 +52,9 @@ const (
 
 	// Plain is on a queue's connection with nothing in front. It is planned on each call.
 	Plain
+
+	// InOrder is on the caller's connection behind PlanInOrder. It is planned on each call.
+	InOrder
 
 	// Cached is on the caller's connection. The driver may keep it prepared there, and the
 	// server then one plan for all arguments.

@@ -93,10 +93,14 @@ func explain(ctx context.Context, tx pgx.Tx, statement Statement, size int, gene
 
 // prepareSession makes the settings that the product makes, until the transaction ends.
 func prepareSession(ctx context.Context, tx pgx.Tx, statement Statement) error {
-	if statement.Sent != ByIndex {
+	switch statement.Sent {
+	case ByIndex:
+		return queries.PlanByIndex(ctx, tx)
+	case InOrder:
+		return queries.PlanInOrder(ctx, tx)
+	default:
 		return nil
 	}
-	return queries.PlanByIndex(ctx, tx)
 }
 
 // explainGeneric plans for arguments that are not known, as the server may do with a prepared

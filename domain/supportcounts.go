@@ -1,0 +1,254 @@
+package domain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-pg/holdfast/gen"
+)
+
+// How far a count goes. One that needs a row of the table for each job looks at fewer.
+const (
+	mostCounted  = 10_000
+	mostLanes    = 4_000 // Ordered jobs that wait.
+	mostClaims   = 4_000
+	mostKept     = 4_000
+	mostArrivals = 2_000
+)
+
+// Count is how many jobs there are, as far as was counted.
+type Count struct {
+	Jobs int64 `json:"jobs"`
+	More bool  `json:"more"` // There are more: counting stopped here, or looked at a part only.
+}
+
+// String is the number, with a plus sign where there are more.
+func (c Count) String() string {
+	text := strconv.FormatInt(c.Jobs, 10)
+	if c.More {
+		text += "+"
+	}
+	return text
+}
+
+// counted is the count of a statement that was asked for one more than most.
+func counted(jobs int64, most int) Count {
+	return Count{Jobs: min(jobs, int64(most)), More: jobs > int64(most)}
+}
+
+// plus adds two counts. Without a common bound it could be more than most.
+func (c Count) plus(other Count) Count {
+	sum := counted(c.Jobs+other.Jobs, mostCounted)
+	sum.More = sum.More || c.More || other.More
+	return sum
+}
+
+// Arrivals are the jobs of a queue that were enqueued within the last minute: the newest 2,000 of
+// all queues, so that the time that they cover may be shorter. A completion that drops its job
+// hides it. How many jobs are completed in a time is not known: the archive has no index for
+// that, which each completion would pay for.
+type Arrivals struct {
+	Jobs        int64   `json:"jobs"`
+	Completed   int64   `json:"completed"`    // Of these.
+	SpanSeconds float64 `json:"span_seconds"` // What they cover: 60, or less where there are more.
+	PerSecond   float64 `json:"per_second"`
+}
+
+// QueueLoad is what waits in a queue, runs and has ended, counted up to 10,000 each.
+type QueueLoad struct {
+	Queue            string   `json:"queue"`
+	OldestAgeSeconds *float64 `json:"oldest_age_seconds"` // How long the oldest due job has been due; null when none is.
+	Ready            Count    `json:"ready"`              // Due. Of an ordered queue also those behind the head of their lane.
+	Scheduled        Count    `json:"scheduled"`          // Not due yet, never tried.
+	Retrying         Count    `json:"retrying"`           // Not due yet, tried.
+	Processing       Count    `json:"processing"`         // Claimed.
+	Expired          Count    `json:"expired"`            // Of these, past their lease.
+	Failed           Count    `json:"failed"`
+	DeadLetter       Count    `json:"dead_letter"`
+	Completed        Count    `json:"completed"` // Kept in the inbox; without those in the archive.
+	Arrivals         Arrivals `json:"arrivals"`
+}
+
+// Dead are the jobs that have ended without success.
+func (l QueueLoad) Dead() Count { return l.Failed.plus(l.DeadLetter) }
+
+// QueueLoads counts the jobs of queues. No statement of it reads more with a larger backlog; it
+// sends three for all of them and five or six for each.
+func QueueLoads(ctx context.Context, db DBTX, queues ...string) ([]QueueLoad, error) {
+	look := newLook(ctx, inOrder(db))
+	loads := make([]QueueLoad, len(queues))
+	for i, queue := range queues {
+		loads[i] = look.load(queue)
+		if look.err != nil {
+			return nil, fmt.Errorf("count the jobs of queue %q: %w", queue, explain(look.err))
+		}
+	}
+	return loads, nil
+}
+
+// look counts, until something goes wrong.
+type look struct {
+	ctx      context.Context
+	db       DBTX
+	queries  *gen.Queries
+	buckets  int
+	claims   InFlight
+	kept     []gen.CountKeptJobsRow
+	arrivals []gen.CountArrivalsRow
+	err      error
+}
+
+// newLook counts what is counted for all queues at once.
+func newLook(ctx context.Context, db DBTX) *look {
+	l := &look{ctx: ctx, db: db, queries: gen.New()}
+	var meta Meta
+	if meta, l.err = ReadMeta(ctx, db); l.err != nil {
+		return l
+	}
+	l.buckets = meta.BucketCount
+	if l.claims, l.err = CountInFlight(ctx, db); l.err != nil {
+		return l
+	}
+	if l.kept, l.err = l.queries.CountKeptJobs(ctx, db, mostKept+1); l.err != nil {
+		return l
+	}
+	l.arrivals, l.err = l.queries.CountArrivals(ctx, db, mostArrivals)
+	return l
+}
+
+func (l *look) load(queue string) QueueLoad {
+	load := QueueLoad{Queue: queue}
+	l.countPending(&load)
+	l.countDead(&load)
+	load.Processing, load.Expired = l.claims.ofQueue(queue)
+	for _, row := range l.kept {
+		load.Completed.More = load.Completed.More || row.Looked > mostKept
+		if row.Queue == queue {
+			load.Completed.Jobs = row.Jobs
+		}
+	}
+	for _, row := range l.arrivals {
+		if row.Queue == queue {
+			span := row.Span.Seconds()
+			load.Arrivals = Arrivals{Jobs: row.Jobs, Completed: row.Completed, SpanSeconds: span, PerSecond: float64(row.Jobs) / span}
+		}
+	}
+	return load
+}
+
+// countPending counts what waits: jobs that are not ordered, then those in lanes.
+func (l *look) countPending(load *QueueLoad) {
+	ready := l.count(func() (int64, error) {
+		return l.queries.CountReadyJobs(l.ctx, l.db, gen.CountReadyJobsParams{Queue: load.Queue, Most: mostCounted + 1})
+	})
+	retrying := l.count(func() (int64, error) {
+		return l.queries.CountRetryingJobs(l.ctx, l.db, gen.CountRetryingJobsParams{Queue: load.Queue, Most: mostCounted + 1})
+	})
+	// Those that were tried are among them.
+	most := mostCounted + int(retrying)
+	future := l.count(func() (int64, error) {
+		return l.queries.CountFutureJobs(l.ctx, l.db, gen.CountFutureJobsParams{Queue: load.Queue, Most: int32(most + 1)})
+	})
+	if l.err != nil {
+		return
+	}
+	var lanes gen.CountLaneJobsRow
+	// From the first bucket on it would see the same lanes each time, where there are more.
+	from := rand.Int32N(int32(l.buckets))
+	lanes, l.err = l.queries.CountLaneJobs(l.ctx, l.db, gen.CountLaneJobsParams{Queue: load.Queue, FromBucket: from, Most: mostLanes + 1})
+	behind := lanes.Looked > mostLanes
+	load.Ready = counted(ready, mostCounted).plus(Count{Jobs: lanes.Ready, More: behind})
+	load.Retrying = counted(retrying, mostCounted)
+	scheduled := max(future+lanes.Looked-lanes.Ready-retrying, 0)
+	load.Scheduled = Count{Jobs: min(scheduled, mostCounted), More: scheduled > mostCounted || behind || load.Retrying.More}
+	l.oldest(load, ready > 0, lanes)
+}
+
+// oldest finds out how long the oldest due job has been due.
+func (l *look) oldest(load *QueueLoad, ready bool, lanes gen.CountLaneJobsRow) {
+	var age time.Duration
+	if ready && l.err == nil {
+		pending, err := OldestPendingJob(l.ctx, l.db, load.Queue)
+		if err != nil && !errors.Is(err, ErrNotFound) { // It may have been claimed meanwhile.
+			l.err = err
+		}
+		age = pending.Age
+	}
+	if ready || lanes.Ready > 0 {
+		load.OldestAgeSeconds = new(max(age, lanes.OldestAge).Seconds())
+	}
+}
+
+func (l *look) countDead(load *QueueLoad) {
+	if l.err != nil {
+		return
+	}
+	var dead gen.CountDeadJobsRow
+	dead, l.err = l.queries.CountDeadJobs(l.ctx, l.db, gen.CountDeadJobsParams{Queue: load.Queue, Most: mostCounted + 1})
+	load.Failed, load.DeadLetter = counted(dead.Failed, mostCounted), counted(dead.DeadLetter, mostCounted)
+}
+
+func (l *look) count(ask func() (int64, error)) (jobs int64) {
+	if l.err == nil {
+		jobs, l.err = ask()
+	}
+	return jobs
+}
+
+// InFlight is the work that is claimed, as far as its 4,000 oldest claims show it.
+type InFlight struct {
+	Claims Count        `json:"claims"`
+	Shares []ClaimShare `json:"shares"`
+}
+
+// ClaimShare is what one worker holds of one queue.
+type ClaimShare struct {
+	Queue            string  `json:"queue"`
+	WorkerID         string  `json:"worker_id"`
+	Jobs             int64   `json:"jobs"`
+	Expired          int64   `json:"expired"`            // Of these, past their lease.
+	OldestAgeSeconds float64 `json:"oldest_age_seconds"` // Of its oldest claim.
+}
+
+// CountInFlight counts the work in flight by queue and worker.
+func CountInFlight(ctx context.Context, db DBTX) (InFlight, error) {
+	rows, err := gen.New().CountClaims(ctx, inOrder(db), mostClaims+1)
+	if err != nil {
+		return InFlight{}, fmt.Errorf("count the work in flight: %w", explain(err))
+	}
+	found := InFlight{Shares: make([]ClaimShare, len(rows))}
+	for i, row := range rows {
+		found.Shares[i] = ClaimShare{
+			Queue: row.Queue, WorkerID: row.WorkerID, Jobs: row.Jobs, Expired: row.Expired, OldestAgeSeconds: row.OldestAge.Seconds(),
+		}
+		found.Claims = counted(row.Looked, mostClaims)
+	}
+	return found, nil
+}
+
+// OfWorker tells how much of it a worker holds.
+func (f InFlight) OfWorker(id string) Count {
+	held := Count{More: f.Claims.More}
+	for _, share := range f.Shares {
+		if share.WorkerID == id {
+			held.Jobs += share.Jobs
+		}
+	}
+	return held
+}
+
+// ofQueue tells how much of it is a queue's, and how much of that is past its lease.
+func (f InFlight) ofQueue(queue string) (held, expired Count) {
+	held.More, expired.More = f.Claims.More, f.Claims.More
+	for _, share := range f.Shares {
+		if share.Queue == queue {
+			held.Jobs += share.Jobs
+			expired.Jobs += share.Expired
+		}
+	}
+	return held, expired
+}
