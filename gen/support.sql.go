@@ -58,42 +58,6 @@ func (q *Queries) CountJobsBefore(ctx context.Context, db DBTX, arg CountJobsBef
 	return count, err
 }
 
-const countWorkerClaims = `-- name: CountWorkerClaims :one
-SELECT
-    count(*) AS examined,
-    count(*) FILTER (WHERE in_flight.claimed_by = $1::text) AS held
-FROM (
-    SELECT job.claimed_by
-    FROM holdfast.inbox AS job
-    WHERE job.claimed_at IS NOT NULL
-    ORDER BY job.lease_generation
-    LIMIT $2::integer
-) AS in_flight
-`
-
-type CountWorkerClaimsParams struct {
-	WorkerID string
-	Examined int32
-}
-
-type CountWorkerClaimsRow struct {
-	Examined int64
-	Held     int64
-}
-
-// CountWorkerClaims counts the claims of a worker among the oldest @examined in flight, and tells
-// how many it has looked at: as many as @examined, and there may be more. Called by
-// domain/registry.go. Index: inbox_processing_idx.
-func (q *Queries) CountWorkerClaims(ctx context.Context, db DBTX, arg CountWorkerClaimsParams) (CountWorkerClaimsRow, error) {
-	row := db.QueryRow(ctx, countWorkerClaims, arg.WorkerID, arg.Examined)
-	var i CountWorkerClaimsRow
-	err := row.Scan(&i.Examined, &i.Held)
-	if err != nil {
-		err = fmt.Errorf("query CountWorkerClaims: %w", err)
-	}
-	return i, err
-}
-
 const getJob = `-- name: GetJob :one
 SELECT
     job.id,
@@ -532,7 +496,7 @@ LIMIT $3::integer
 `
 
 type ListWorkerClaimsParams struct {
-	Examined int32
+	Look     int32
 	WorkerID string
 	MaxRows  int32
 }
@@ -549,10 +513,10 @@ type ListWorkerClaimsRow struct {
 	LeaseLeft       time.Duration
 }
 
-// ListWorkerClaims lists the claims of a worker, the oldest first, among the oldest @examined in
+// ListWorkerClaims lists the claims of a worker, the oldest first, among the oldest @look in
 // flight. Called by domain/registry.go. Index: inbox_processing_idx.
 func (q *Queries) ListWorkerClaims(ctx context.Context, db DBTX, arg ListWorkerClaimsParams) ([]ListWorkerClaimsRow, error) {
-	rows, err := db.Query(ctx, listWorkerClaims, arg.Examined, arg.WorkerID, arg.MaxRows)
+	rows, err := db.Query(ctx, listWorkerClaims, arg.Look, arg.WorkerID, arg.MaxRows)
 	if err != nil {
 		return nil, fmt.Errorf("query ListWorkerClaims: %w", err)
 	}

@@ -52,12 +52,8 @@ func explainStatements(id pgtype.UUID, key string) []plans.Statement {
 			_, err := queries.GetWorker(ctx, db, "w1")
 			return err
 		}),
-		inFlight("CountWorkerClaims", func(ctx context.Context, db domain.DBTX) error {
-			_, err := queries.CountWorkerClaims(ctx, db, gen.CountWorkerClaimsParams{WorkerID: "w1", Examined: domain.ClaimsExamined})
-			return err
-		}),
 		inFlight("ListWorkerClaims", func(ctx context.Context, db domain.DBTX) error {
-			_, err := queries.ListWorkerClaims(ctx, db, gen.ListWorkerClaimsParams{WorkerID: "w1", Examined: domain.ClaimsExamined, MaxRows: 1000})
+			_, err := queries.ListWorkerClaims(ctx, db, gen.ListWorkerClaimsParams{WorkerID: "w1", Look: 4000, MaxRows: 1000})
 			return err
 		}),
 	}

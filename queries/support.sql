@@ -421,23 +421,8 @@ SELECT
 FROM holdfast.workers AS worker
 WHERE worker.id = @id::text;
 
--- name: CountWorkerClaims :one
--- CountWorkerClaims counts the claims of a worker among the oldest @examined in flight, and tells
--- how many it has looked at: as many as @examined, and there may be more. Called by
--- domain/registry.go. Index: inbox_processing_idx.
-SELECT
-    count(*) AS examined,
-    count(*) FILTER (WHERE in_flight.claimed_by = @worker_id::text) AS held
-FROM (
-    SELECT job.claimed_by
-    FROM holdfast.inbox AS job
-    WHERE job.claimed_at IS NOT NULL
-    ORDER BY job.lease_generation
-    LIMIT @examined::integer
-) AS in_flight;
-
 -- name: ListWorkerClaims :many
--- ListWorkerClaims lists the claims of a worker, the oldest first, among the oldest @examined in
+-- ListWorkerClaims lists the claims of a worker, the oldest first, among the oldest @look in
 -- flight. Called by domain/registry.go. Index: inbox_processing_idx.
 SELECT
     in_flight.id,
@@ -464,7 +449,7 @@ FROM (
     FROM holdfast.inbox AS job
     WHERE job.claimed_at IS NOT NULL
     ORDER BY job.lease_generation
-    LIMIT @examined::integer
+    LIMIT @look::integer
 ) AS in_flight
 WHERE in_flight.claimed_by = @worker_id::text
 ORDER BY in_flight.lease_generation

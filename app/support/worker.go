@@ -19,11 +19,10 @@ type Worker struct {
 	StartedAt      time.Time           `json:"started_at"`
 	LastSeenAt     time.Time           `json:"last_seen_at"`
 	SilenceSeconds float64             `json:"silence_seconds"`
-	Kinds          []string            `json:"kinds"`            // Those it runs; empty when it runs every kind, or does not say.
-	Says           json.RawMessage     `json:"says"`             // Of itself, at its last heartbeat.
-	InFlight       int                 `json:"in_flight"`        // Claims that the database knows of.
-	InFlightCapped bool                `json:"in_flight_capped"` // There may be more: not every claim in flight was looked at.
-	Claims         []HeldClaim         `json:"claims"`           // The oldest of them.
+	Kinds          []string            `json:"kinds"`     // Those it runs; empty when it runs every kind, or does not say.
+	Says           json.RawMessage     `json:"says"`      // Of itself, at its last heartbeat.
+	InFlight       domain.Count        `json:"in_flight"` // Claims that the database knows of.
+	Claims         []HeldClaim         `json:"claims"`    // The oldest of them.
 }
 
 // Owned is a queue that a worker serves, and which buckets it claims from first.
@@ -60,27 +59,32 @@ func FindWorker(ctx context.Context, db domain.Snapshotter, id string, claims in
 		if err != nil {
 			return err
 		}
+		inFlight, err := domain.CountInFlight(ctx, db)
+		if err != nil {
+			return err
+		}
 		held, err := domain.WorkerClaims(ctx, db, id, claims)
 		if err != nil {
 			return err
 		}
 		found = newWorker(workers, newFleetWorker(record), held)
+		found.InFlight = inFlight.OfWorker(id)
 		return nil
 	})
 	return found, err
 }
 
-func newWorker(workers *fleet, w fleetWorker, held domain.HeldClaims) Worker {
+func newWorker(workers *fleet, w fleetWorker, held []domain.HeldClaim) Worker {
 	found := Worker{
 		ID: w.ID, Status: w.Status, Live: w.isLive(), StartedAt: w.StartedAt, LastSeenAt: w.LastSeenAt,
 		SilenceSeconds: w.Silence.Seconds(), Kinds: slices.Concat([]string{}, w.says.Kinds), Says: w.Metadata,
-		InFlight: held.Count, InFlightCapped: !held.Complete, Claims: make([]HeldClaim, len(held.Oldest)),
+		Claims: make([]HeldClaim, len(held)),
 	}
 	for _, queue := range w.Queues {
 		owned := slices.Concat([]int{}, workers.owned(w, queue))
 		found.Queues = append(found.Queues, Owned{Queue: queue, Affinity: w.says.Affinity, Owned: len(owned), Of: workers.bucketCount, Buckets: owned})
 	}
-	for i, claim := range held.Oldest {
+	for i, claim := range held {
 		found.Claims[i] = HeldClaim{
 			Job: claim.ID, Queue: claim.Queue, Kind: claim.Kind, Key: claim.PartitionKey, Attempt: claim.Attempt, MaxAttempts: claim.MaxAttempts,
 			Generation: claim.Generation, ClaimedSeconds: claim.ClaimedFor.Seconds(), LeaseLeftSeconds: claim.LeaseLeft.Seconds(),

@@ -19,7 +19,7 @@ func TestUsage_CommandWithoutDatabaseNamesAllThreeWaysToGiveOne(t *testing.T) {
 		"workers list", "workers drain w1", "keys hot",
 		"jobs list", "dead groups", "dead list", "queues show mail", "leases list", "keys show order:7",
 		"jobs explain 0193d3f0-7c2a-7e4b-9a51-6f1d3c2a01f4", "workers show w1",
-		"ring show", "ring lookup order:7", "ring what-if --join",
+		"ring show", "ring lookup order:7", "ring what-if --join", "status",
 	} {
 		t.Run(line, func(t *testing.T) {
 			execute(t, strings.Fields(line)...).refused(t, "--database-url", "HOLDFAST_DATABASE_URL", "DATABASE_URL")
@@ -55,6 +55,7 @@ func TestUsage_BadValuesAreRefusedBeforeTheDatabaseIsAsked(t *testing.T) {
 		{"output of workers show", []string{"workers", "show", "w1", "-o", "xml"}, `--output "xml" is none of table, json, jsonl`},
 		{"no claims", []string{"workers", "show", "w1", "--limit", "0"}, "--limit must be positive, it is 0"},
 		{"output of ring show", []string{"ring", "show", "-o", "xml"}, `--output "xml" is none of table, json, jsonl`},
+		{"output of status", []string{"status", "-o", "xml"}, `--output "xml" is none of table, json, jsonl`},
 		{"no key to look up", []string{"ring", "lookup"}, "usage: holdfast ring lookup KEY"},
 		{"nothing to suppose", []string{"ring", "what-if"}, "one of --workers N, --join and --leave ID"},
 		{"two things to suppose", []string{"ring", "what-if", "--join", "--workers", "3"}, "one of --workers N, --join and --leave ID"},
@@ -138,7 +139,7 @@ func TestHelp_ProgramAloneListsTheCommandsAndTheExitCodes(t *testing.T) {
 	if alone.code != exitDone || alone.stderr != "" {
 		t.Errorf("exit code %d, stderr %s", alone.code, alone.stderr)
 	}
-	for _, words := range []string{"demo ", "bench ", "migrate ", "enqueue ", "work ", "jobs ", "dead ", "queues ", "leases ", "workers ", "keys ", "ring ", "version ", "Exit codes: 0 done", "holdfast migrate up", "--database-url"} {
+	for _, words := range []string{"demo ", "bench ", "migrate ", "enqueue ", "work ", "jobs ", "dead ", "queues ", "leases ", "workers ", "keys ", "ring ", "status ", "version ", "Exit codes: 0 done", "holdfast migrate up", "--database-url"} {
 		if !strings.Contains(alone.stdout, words) {
 			t.Errorf("the help does not say %q:\n%s", words, alone.stdout)
 		}

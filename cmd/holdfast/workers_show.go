@@ -59,7 +59,7 @@ func printWorker(c *cli.Context, w support.Worker) error {
 		fact{"queues", queuesOf(w)},
 		fact{"kinds", kindsOf(w)},
 		fact{"says", facts(w.Says)},
-		fact{"holds", holds(w)},
+		fact{"holds", w.InFlight},
 	); err != nil || len(w.Claims) == 0 {
 		return err
 	}
@@ -74,8 +74,8 @@ func printWorker(c *cli.Context, w support.Worker) error {
 		column[support.HeldClaim]{"CLAIMED", func(h support.HeldClaim) string { return ago(seconds(h.ClaimedSeconds)) }},
 		column[support.HeldClaim]{"LEASE", leaseOf},
 	)
-	if err == nil && len(w.Claims) < w.InFlight {
-		fmt.Fprintf(c.App.ErrWriter, "only the %d oldest of %d claims are listed: --limit lists more\n", len(w.Claims), w.InFlight)
+	if err == nil && int64(len(w.Claims)) < w.InFlight.Jobs {
+		fmt.Fprintf(c.App.ErrWriter, "only the %d oldest of %s claims are listed: --limit lists more\n", len(w.Claims), w.InFlight)
 	}
 	return err
 }
@@ -94,14 +94,6 @@ func kindsOf(w support.Worker) string {
 		return "every kind, or it does not say"
 	}
 	return strings.Join(w.Kinds, " ")
-}
-
-func holds(w support.Worker) string {
-	text := strconv.Itoa(w.InFlight)
-	if w.InFlightCapped {
-		text += fmt.Sprintf(" of the oldest %d claims in flight, and perhaps more", domain.ClaimsExamined)
-	}
-	return text
 }
 
 func leaseOf(h support.HeldClaim) string {
