@@ -20,6 +20,7 @@ type source struct {
 const (
 	pageSize    = 500 // An error of a job may be stored apart from it, on four pages more.
 	pendingSize = 100 // Of these each may begin in a bucket of its own.
+	deadSize    = 100 // The fingerprint of an error takes longer than all else.
 )
 
 // Before the first and behind the last that there can be.
@@ -106,7 +107,7 @@ func deadJobs(name string, states ...State) source {
 	for i, state := range states {
 		texts[i] = string(state)
 	}
-	return source{name: name, size: pageSize, start: atEnd, next: func(ctx context.Context, db DBTX, queue string, after place, n int) ([]ListedJob, error) {
+	return source{name: name, size: deadSize, start: atEnd, next: func(ctx context.Context, db DBTX, queue string, after place, n int) ([]ListedJob, error) {
 		rows, err := gen.New().ListDeadJobs(ctx, db, gen.ListDeadJobsParams{
 			States: texts, Queue: queue, BeforeTime: after.at, BeforeID: after.uuid(), MaxRows: int32(n),
 		})

@@ -522,7 +522,8 @@ const listPendingJobs = `-- name: ListPendingJobs :many
 WITH head AS MATERIALIZED (
     SELECT
         bucket.number,
-        first.available_at
+        first.available_at,
+        first.seq
     FROM generate_series(0, (SELECT meta.bucket_count FROM holdfast.meta AS meta WHERE meta.singleton) - 1) AS bucket (number)
     CROSS JOIN LATERAL (
         SELECT
@@ -543,6 +544,38 @@ WITH head AS MATERIALIZED (
     ORDER BY
         first.available_at,
         first.seq
+    LIMIT $2::integer
+),
+place AS MATERIALIZED (
+    SELECT
+        head.number,
+        next.available_at,
+        next.seq
+    FROM head
+    CROSS JOIN LATERAL (
+        SELECT
+            job.available_at,
+            job.seq
+        FROM holdfast.inbox AS job
+        WHERE job.status = 'pending'
+            AND NOT job.ordered
+            AND job.queue = $1::text
+            AND job.partition_bucket = head.number
+            AND (job.available_at, job.seq) >= (head.available_at, head.seq)
+            -- Where there are as many heads as jobs are wanted, none of these is due after the last of them.
+            AND job.available_at <= CASE
+                WHEN (SELECT count(*) FROM head AS every_head) = $2::integer THEN (SELECT max(last_head.available_at) FROM head AS last_head)
+                WHEN $3::boolean THEN 'infinity'
+                ELSE now()
+            END
+        ORDER BY
+            job.available_at,
+            job.seq
+        LIMIT $2::integer
+    ) AS next
+    ORDER BY
+        next.available_at,
+        next.seq
     LIMIT $2::integer
 )
 SELECT
@@ -566,7 +599,7 @@ SELECT
     listed.idempotency_key,
     COALESCE(left(listed.last_error, 300), '')::text AS last_error,
     now()::timestamptz AS read_at
-FROM head
+FROM place
 CROSS JOIN LATERAL (
     SELECT
         job.id,
@@ -592,18 +625,10 @@ CROSS JOIN LATERAL (
     WHERE job.status = 'pending'
         AND NOT job.ordered
         AND job.queue = $1::text
-        AND job.partition_bucket = head.number
-        -- Where there are as many heads as jobs are wanted, none of these is behind the last of them.
-        AND job.available_at <= CASE
-            WHEN (SELECT count(*) FROM head AS every_head) = $2::integer THEN (SELECT max(last_head.available_at) FROM head AS last_head)
-            WHEN $3::boolean THEN 'infinity'
-            ELSE now()
-        END
-        AND (job.available_at, job.seq) > (CASE WHEN $3::boolean THEN GREATEST($4::timestamptz, now()) ELSE $4::timestamptz END, $5::bigint)
-    ORDER BY
-        job.available_at,
-        job.seq
-    LIMIT $2::integer
+        AND job.partition_bucket = place.number
+        AND job.available_at = place.available_at
+        AND job.seq = place.seq
+    LIMIT 1
 ) AS listed
 ORDER BY
     listed.available_at,
@@ -644,8 +669,9 @@ type ListPendingJobsRow struct {
 
 // ListPendingJobs lists the jobs of a queue that are not ordered and due, or with @future those
 // that are not due yet, by the time they are or were due, from the place behind one job on. It
-// asks every bucket for its first job, and for more only as many buckets as jobs are wanted:
-// those that begin first. Called by domain/supportsources.go. Index: inbox_claim_idx.
+// asks every bucket for its first job, then as many buckets as jobs are wanted, those that begin
+// first, for their places in the index, and reads the rows of the first of these only. Called by
+// domain/supportsources.go. Index: inbox_claim_idx.
 func (q *Queries) ListPendingJobs(ctx context.Context, db DBTX, arg ListPendingJobsParams) ([]ListPendingJobsRow, error) {
 	rows, err := db.Query(ctx, listPendingJobs,
 		arg.Queue,
