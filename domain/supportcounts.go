@@ -40,7 +40,7 @@ func counted(jobs int64, most int) Count {
 	return Count{Jobs: min(jobs, int64(most)), More: jobs > int64(most)}
 }
 
-// plus adds two counts. Without a common bound it could be more than most.
+// plus adds two counts, and stops where each of them does.
 func (c Count) plus(other Count) Count {
 	sum := counted(c.Jobs+other.Jobs, mostCounted)
 	sum.More = sum.More || c.More || other.More
@@ -80,9 +80,12 @@ func (l QueueLoad) Dead() Count { return l.Failed.plus(l.DeadLetter) }
 // sends three for all of them and five or six for each.
 func QueueLoads(ctx context.Context, db DBTX, queues ...string) ([]QueueLoad, error) {
 	look := newLook(ctx, inOrder(db))
+	if look.err != nil {
+		return nil, fmt.Errorf("count jobs: %w", explain(look.err))
+	}
 	loads := make([]QueueLoad, len(queues))
 	for i, queue := range queues {
-		loads[i] = look.load(queue)
+		loads[i] = look.load(ctx, queue)
 		if look.err != nil {
 			return nil, fmt.Errorf("count the jobs of queue %q: %w", queue, explain(look.err))
 		}
@@ -92,7 +95,6 @@ func QueueLoads(ctx context.Context, db DBTX, queues ...string) ([]QueueLoad, er
 
 // look counts, until something goes wrong.
 type look struct {
-	ctx      context.Context
 	db       DBTX
 	queries  *gen.Queries
 	buckets  int
@@ -104,7 +106,7 @@ type look struct {
 
 // newLook counts what is counted for all queues at once.
 func newLook(ctx context.Context, db DBTX) *look {
-	l := &look{ctx: ctx, db: db, queries: gen.New()}
+	l := &look{db: db, queries: gen.New()}
 	var meta Meta
 	if meta, l.err = ReadMeta(ctx, db); l.err != nil {
 		return l
@@ -120,10 +122,10 @@ func newLook(ctx context.Context, db DBTX) *look {
 	return l
 }
 
-func (l *look) load(queue string) QueueLoad {
+func (l *look) load(ctx context.Context, queue string) QueueLoad {
 	load := QueueLoad{Queue: queue}
-	l.countPending(&load)
-	l.countDead(&load)
+	l.countPending(ctx, &load)
+	l.countDead(ctx, &load)
 	load.Processing, load.Expired = l.claims.ofQueue(queue)
 	for _, row := range l.kept {
 		load.Completed.More = load.Completed.More || row.Looked > mostKept
@@ -141,17 +143,17 @@ func (l *look) load(queue string) QueueLoad {
 }
 
 // countPending counts what waits: jobs that are not ordered, then those in lanes.
-func (l *look) countPending(load *QueueLoad) {
+func (l *look) countPending(ctx context.Context, load *QueueLoad) {
 	ready := l.count(func() (int64, error) {
-		return l.queries.CountReadyJobs(l.ctx, l.db, gen.CountReadyJobsParams{Queue: load.Queue, Most: mostCounted + 1})
+		return l.queries.CountReadyJobs(ctx, l.db, gen.CountReadyJobsParams{Queue: load.Queue, Most: mostCounted + 1})
 	})
 	retrying := l.count(func() (int64, error) {
-		return l.queries.CountRetryingJobs(l.ctx, l.db, gen.CountRetryingJobsParams{Queue: load.Queue, Most: mostCounted + 1})
+		return l.queries.CountRetryingJobs(ctx, l.db, gen.CountRetryingJobsParams{Queue: load.Queue, Most: mostCounted + 1})
 	})
 	// Those that were tried are among them.
 	most := mostCounted + int(retrying)
 	future := l.count(func() (int64, error) {
-		return l.queries.CountFutureJobs(l.ctx, l.db, gen.CountFutureJobsParams{Queue: load.Queue, Most: int32(most + 1)})
+		return l.queries.CountFutureJobs(ctx, l.db, gen.CountFutureJobsParams{Queue: load.Queue, Most: int32(most + 1)})
 	})
 	if l.err != nil {
 		return
@@ -159,20 +161,20 @@ func (l *look) countPending(load *QueueLoad) {
 	var lanes gen.CountLaneJobsRow
 	// From the first bucket on it would see the same lanes each time, where there are more.
 	from := rand.Int32N(int32(l.buckets))
-	lanes, l.err = l.queries.CountLaneJobs(l.ctx, l.db, gen.CountLaneJobsParams{Queue: load.Queue, FromBucket: from, Most: mostLanes + 1})
+	lanes, l.err = l.queries.CountLaneJobs(ctx, l.db, gen.CountLaneJobsParams{Queue: load.Queue, FromBucket: from, Most: mostLanes + 1})
 	behind := lanes.Looked > mostLanes
 	load.Ready = counted(ready, mostCounted).plus(Count{Jobs: lanes.Ready, More: behind})
 	load.Retrying = counted(retrying, mostCounted)
 	scheduled := max(future+lanes.Looked-lanes.Ready-retrying, 0)
 	load.Scheduled = Count{Jobs: min(scheduled, mostCounted), More: scheduled > mostCounted || behind || load.Retrying.More}
-	l.oldest(load, ready > 0, lanes)
+	l.oldest(ctx, load, ready > 0, lanes)
 }
 
 // oldest finds out how long the oldest due job has been due.
-func (l *look) oldest(load *QueueLoad, ready bool, lanes gen.CountLaneJobsRow) {
+func (l *look) oldest(ctx context.Context, load *QueueLoad, ready bool, lanes gen.CountLaneJobsRow) {
 	var age time.Duration
 	if ready && l.err == nil {
-		pending, err := OldestPendingJob(l.ctx, l.db, load.Queue)
+		pending, err := OldestPendingJob(ctx, l.db, load.Queue)
 		if err != nil && !errors.Is(err, ErrNotFound) { // It may have been claimed meanwhile.
 			l.err = err
 		}
@@ -183,12 +185,12 @@ func (l *look) oldest(load *QueueLoad, ready bool, lanes gen.CountLaneJobsRow) {
 	}
 }
 
-func (l *look) countDead(load *QueueLoad) {
+func (l *look) countDead(ctx context.Context, load *QueueLoad) {
 	if l.err != nil {
 		return
 	}
 	var dead gen.CountDeadJobsRow
-	dead, l.err = l.queries.CountDeadJobs(l.ctx, l.db, gen.CountDeadJobsParams{Queue: load.Queue, Most: mostCounted + 1})
+	dead, l.err = l.queries.CountDeadJobs(ctx, l.db, gen.CountDeadJobsParams{Queue: load.Queue, Most: mostCounted + 1})
 	load.Failed, load.DeadLetter = counted(dead.Failed, mostCounted), counted(dead.DeadLetter, mostCounted)
 }
 

@@ -151,20 +151,19 @@ func ListLeases(ctx context.Context, db DBTX, filter JobFilter, expired bool) (J
 }
 
 func listJobs(ctx context.Context, db DBTX, filter JobFilter, sources []source) (JobPage, error) {
-	reader := pageReader{ctx: ctx, db: inOrder(db), filter: filter, page: JobPage{Items: []ListedJob{}}}
+	reader := pageReader{db: inOrder(db), filter: filter, page: JobPage{Items: []ListedJob{}}}
 	place, err := readCursor(filter.After, &sources)
 	if err != nil {
 		return JobPage{}, err
 	}
 	for i, from := range sources {
-		more, err := reader.read(from, place)
+		more, err := reader.read(ctx, from, place)
 		if err != nil {
 			return JobPage{}, fmt.Errorf("list jobs of queue %q: %w", filter.Queue, explain(err))
 		}
 		if more {
 			break
 		}
-		place = from.start
 		if i+1 < len(sources) {
 			place = sources[i+1].start
 		}
@@ -174,7 +173,6 @@ func listJobs(ctx context.Context, db DBTX, filter JobFilter, sources []source) 
 
 // pageReader fills a page.
 type pageReader struct {
-	ctx    context.Context
 	db     DBTX
 	filter JobFilter
 	page   JobPage
@@ -182,11 +180,11 @@ type pageReader struct {
 
 // read adds what is wanted of a source, from a place on, and tells whether the page is complete
 // before the source is at its end.
-func (r *pageReader) read(from source, after place) (more bool, err error) {
+func (r *pageReader) read(ctx context.Context, from source, after place) (more bool, err error) {
 	// One more than wanted tells whether there is another page.
 	for n := r.filter.Limit + 1 - len(r.page.Items); r.page.Looked < mostLooked; n = from.size {
 		n = min(n, from.size, mostLooked-r.page.Looked)
-		jobs, err := from.next(r.ctx, r.db, r.filter.Queue, after, n)
+		jobs, err := from.next(ctx, r.db, r.filter.Queue, after, n)
 		if err != nil {
 			return false, err
 		}

@@ -3,6 +3,7 @@ package domain
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-pg/holdfast/gen"
@@ -103,13 +104,9 @@ var newestJobs = source{name: "newest", size: pageSize, start: atEnd, next: func
 }}
 
 func deadJobs(name string, states ...State) source {
-	texts := make([]string, len(states))
-	for i, state := range states {
-		texts[i] = string(state)
-	}
 	return source{name: name, size: deadSize, start: atEnd, next: func(ctx context.Context, db DBTX, queue string, after place, n int) ([]ListedJob, error) {
 		rows, err := gen.New().ListDeadJobs(ctx, db, gen.ListDeadJobsParams{
-			States: texts, Queue: queue, BeforeTime: after.at, BeforeID: after.uuid(), MaxRows: int32(n),
+			Failed: slices.Contains(states, StateFailed), DeadLettered: slices.Contains(states, StateDeadLetter), Queue: queue, BeforeTime: after.at, BeforeID: after.uuid(), MaxRows: int32(n),
 		})
 		return listed(rows, err, newDeadJob)
 	}}

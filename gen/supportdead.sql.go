@@ -252,7 +252,7 @@ SELECT
     COALESCE(left(dead.last_error, 300), '')::text AS last_error,
     now()::timestamptz AS read_at,
     left(encode(sha256(convert_to(holdfast.error_pattern(COALESCE(dead.last_error, '')), 'UTF8')), 'hex'), 8)::text AS fingerprint
-FROM unnest($1::text[]) AS state (name)
+FROM (VALUES ('failed', $1::boolean), ('dead_letter', $2::boolean)) AS state (name, wanted)
 CROSS JOIN LATERAL (
     SELECT
         job.id,
@@ -276,26 +276,28 @@ CROSS JOIN LATERAL (
         job.last_error
     FROM holdfast.inbox AS job
     WHERE job.status IN ('failed', 'dead_letter')
-        AND job.queue = $2::text
+        AND job.queue = $3::text
         AND job.status = state.name::holdfast.inbox_status
-        AND (job.finished_at, job.id) < ($3::timestamptz, $4::uuid)
+        AND (job.finished_at, job.id) < ($4::timestamptz, $5::uuid)
     ORDER BY
         job.finished_at DESC,
         job.id DESC
-    LIMIT $5::integer
+    LIMIT $6::integer
 ) AS dead
+WHERE state.wanted
 ORDER BY
     dead.finished_at DESC,
     dead.id DESC
-LIMIT $5::integer
+LIMIT $6::integer
 `
 
 type ListDeadJobsParams struct {
-	States     []string
-	Queue      string
-	BeforeTime time.Time
-	BeforeID   pgtype.UUID
-	MaxRows    int32
+	Failed       bool
+	DeadLettered bool
+	Queue        string
+	BeforeTime   time.Time
+	BeforeID     pgtype.UUID
+	MaxRows      int32
 }
 
 type ListDeadJobsRow struct {
@@ -327,7 +329,8 @@ type ListDeadJobsRow struct {
 // GroupDeadByError does. Called by domain/supportsources.go. Index: inbox_dead_newest_idx.
 func (q *Queries) ListDeadJobs(ctx context.Context, db DBTX, arg ListDeadJobsParams) ([]ListDeadJobsRow, error) {
 	rows, err := db.Query(ctx, listDeadJobs,
-		arg.States,
+		arg.Failed,
+		arg.DeadLettered,
 		arg.Queue,
 		arg.BeforeTime,
 		arg.BeforeID,

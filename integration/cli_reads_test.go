@@ -132,7 +132,7 @@ func TestCLI_JobsListFindsTheJobsOfEachState(t *testing.T) {
 	)
 	empty := runCLI(t, database, 0, "jobs", "list", "--kind", "other")
 	wantGolden(t, &empty.stdout, "ID STATE SINCE KIND KEY ATTEMPTS HELD BY LAST ERROR")
-	wantGolden(t, &empty.stderr, "no such job")
+	wantGolden(t, &empty.stderr, "no job found")
 	wantOutput(t, &runCLI(t, database, 1, "jobs", "list", "--queue", "nowhere").stderr, `find queue "nowhere": no such queue`)
 	wantOutput(t, &runCLI(t, database, 2, "jobs", "list", "--state", "lost").stderr, `state: "lost" is none of [ready scheduled`)
 	wantOutput(t, &runCLI(t, database, 2, "jobs", "list", "--after", "nowhere").stderr, `after: "nowhere" is not where a page of this list ended`)

@@ -23,8 +23,15 @@ func TestCLI_ReadURLSendsWhatReadsToTheReplica(t *testing.T) {
 	}
 	onReplica("enqueue", "note", "--key", "after")
 	for _, args := range [][]string{
-		{"jobs", "list"}, {"jobs", "list", "--state", "ready"}, {"queues", "list"}, {"queues", "show", "default"}, {"dead", "groups"},
-		{"dead", "list"}, {"leases", "list"}, {"keys", "hot"}, {"keys", "show", "before"},
+		{"jobs", "list"},
+		{"jobs", "list", "--state", "ready"},
+		{"queues", "list"},
+		{"queues", "show", "default"},
+		{"dead", "groups"},
+		{"dead", "list"},
+		{"leases", "list"},
+		{"keys", "hot"},
+		{"keys", "show", "before"},
 	} {
 		read := onReplica(args...)
 		wantOutput(t, &read.stderr, "read from a replica that ")

@@ -148,7 +148,7 @@ SELECT
     COALESCE(left(dead.last_error, 300), '')::text AS last_error,
     now()::timestamptz AS read_at,
     left(encode(sha256(convert_to(holdfast.error_pattern(COALESCE(dead.last_error, '')), 'UTF8')), 'hex'), 8)::text AS fingerprint
-FROM unnest(@states::text[]) AS state (name)
+FROM (VALUES ('failed', @failed::boolean), ('dead_letter', @dead_lettered::boolean)) AS state (name, wanted)
 CROSS JOIN LATERAL (
     SELECT
         job.id,
@@ -180,6 +180,7 @@ CROSS JOIN LATERAL (
         job.id DESC
     LIMIT @max_rows::integer
 ) AS dead
+WHERE state.wanted
 ORDER BY
     dead.finished_at DESC,
     dead.id DESC

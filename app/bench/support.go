@@ -23,7 +23,7 @@ var support = scenario{
 	about: "the server's time for what a person asks, and the shared buffers that it touches",
 	trials: func(o Options) []trial {
 		var trials []trial
-		for _, size := range bySize(o, []int{10_000}, []int{100_000, 1_000_000}) {
+		for _, size := range bySize(o, []int{2_000}, []int{100_000, 1_000_000}) {
 			inbox, archive := size, 9*size
 			trials = append(trials, trial{
 				name:  commas(strconv.Itoa(inbox+archive)) + " jobs",

@@ -100,7 +100,7 @@ func withPage(c *cli.Context, list func(*pgxpool.Pool, domain.JobFilter) (domain
 func notePage(c *cli.Context, page domain.JobPage, limit int) {
 	switch {
 	case page.Next == "" && len(page.Items) == 0:
-		fmt.Fprintln(c.App.ErrWriter, "no such job")
+		fmt.Fprintln(c.App.ErrWriter, "no job found")
 	case page.Next == "":
 	case len(page.Items) < limit:
 		fmt.Fprintf(c.App.ErrWriter, "looked at %d jobs and found %d; go on with --after %s\n", page.Looked, len(page.Items), page.Next)

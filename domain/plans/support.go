@@ -128,7 +128,7 @@ func countDeadLettersPerKey(ctx context.Context, db domain.DBTX, _ int) error {
 
 func listDeadJobs(ctx context.Context, db domain.DBTX, _ int) error {
 	_, err := queries.ListDeadJobs(ctx, db, gen.ListDeadJobsParams{
-		States: []string{"failed", "dead_letter"}, Queue: sampleQueue, BeforeTime: listEnd, BeforeID: highestID, MaxRows: headMost,
+		Failed: true, DeadLettered: true, Queue: sampleQueue, BeforeTime: listEnd, BeforeID: highestID, MaxRows: headMost,
 	})
 	return err
 }
