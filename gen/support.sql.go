@@ -14,6 +14,50 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
+const countJobsBefore = `-- name: CountJobsBefore :one
+SELECT count(*)
+FROM (
+    SELECT
+    FROM holdfast.inbox AS job
+    WHERE job.status = 'pending'
+        AND NOT job.ordered
+        AND job.queue = $1::text
+        AND job.partition_bucket = $2::integer
+        AND job.available_at <= now()
+        AND (job.available_at, job.seq) < ($3::timestamptz, $4::bigint)
+    ORDER BY
+        job.available_at,
+        job.seq
+    LIMIT $5::integer
+) AS earlier
+`
+
+type CountJobsBeforeParams struct {
+	Queue           string
+	PartitionBucket int32
+	AvailableAt     time.Time
+	Seq             int64
+	Most            int32
+}
+
+// CountJobsBefore counts the due jobs of a bucket that are claimed before one that is not
+// ordered, up to @most. Called by domain/standing.go. Index: inbox_claim_idx.
+func (q *Queries) CountJobsBefore(ctx context.Context, db DBTX, arg CountJobsBeforeParams) (int64, error) {
+	row := db.QueryRow(ctx, countJobsBefore,
+		arg.Queue,
+		arg.PartitionBucket,
+		arg.AvailableAt,
+		arg.Seq,
+		arg.Most,
+	)
+	var count int64
+	err := row.Scan(&count)
+	if err != nil {
+		err = fmt.Errorf("query CountJobsBefore: %w", err)
+	}
+	return count, err
+}
+
 const getJob = `-- name: GetJob :one
 SELECT
     job.id,
@@ -78,6 +122,217 @@ func (q *Queries) GetJob(ctx context.Context, db DBTX, id pgtype.UUID) (Job, err
 	)
 	if err != nil {
 		err = fmt.Errorf("query GetJob: %w", err)
+	}
+	return i, err
+}
+
+const getLane = `-- name: GetLane :one
+SELECT
+    (
+        SELECT first.id
+        FROM holdfast.inbox AS first
+        WHERE first.status = 'pending'
+            AND first.ordered
+            AND first.queue = $1::text
+            AND first.partition_bucket = $2::integer
+            AND first.partition_key = $3::text
+        ORDER BY first.seq
+        LIMIT 1
+    ) AS head_id,
+    (
+        -- A range with an order, which only the lane's index has: see ClaimLanes.
+        SELECT claimed.id
+        FROM holdfast.inbox AS claimed
+        WHERE claimed.status = 'processing'
+            AND claimed.ordered
+            AND claimed.queue = $1::text
+            AND claimed.partition_bucket = $2::integer
+            AND claimed.partition_key BETWEEN $3::text AND $3::text
+        ORDER BY claimed.partition_key
+        LIMIT 1
+    ) AS claimed_id,
+    (
+        SELECT count(*)
+        FROM (
+            SELECT
+            FROM holdfast.inbox AS job
+            WHERE job.status = 'pending'
+                AND job.ordered
+                AND job.queue = $1::text
+                AND job.partition_bucket = $2::integer
+                AND job.partition_key = $3::text
+                AND job.seq < $4::bigint
+            ORDER BY job.seq
+            LIMIT $5::integer
+        ) AS earlier
+    )::bigint AS before
+`
+
+type GetLaneParams struct {
+	Queue           string
+	PartitionBucket int32
+	PartitionKey    string
+	Seq             int64
+	Most            int32
+}
+
+type GetLaneRow struct {
+	HeadID    pgtype.UUID
+	ClaimedID pgtype.UUID
+	Before    int64
+}
+
+// GetLane tells what is in the way of a job of a lane: the first pending job of its key, the
+// one that is claimed, and how many pending ones come before it, counted up to @most. NULL:
+// there is none. Called by domain/standing.go. Index: inbox_lane_idx, inbox_lane_processing_idx.
+func (q *Queries) GetLane(ctx context.Context, db DBTX, arg GetLaneParams) (GetLaneRow, error) {
+	row := db.QueryRow(ctx, getLane,
+		arg.Queue,
+		arg.PartitionBucket,
+		arg.PartitionKey,
+		arg.Seq,
+		arg.Most,
+	)
+	var i GetLaneRow
+	err := row.Scan(&i.HeadID, &i.ClaimedID, &i.Before)
+	if err != nil {
+		err = fmt.Errorf("query GetLane: %w", err)
+	}
+	return i, err
+}
+
+const getStanding = `-- name: GetStanding :one
+SELECT
+    job.id,
+    job.seq,
+    job.queue,
+    job.kind,
+    job.partition_key,
+    job.partition_bucket,
+    job.ordered,
+    job.status,
+    job.attempts,
+    job.max_attempts,
+    job.lease_generation,
+    job.claimed_by,
+    job.lease_expires_at,
+    job.available_at,
+    job.finished_at,
+    job.finished_by,
+    job.last_error,
+    job.archived,
+    (job.available_at - now())::interval AS due_in,
+    COALESCE(now() - job.claimed_at, '0'::interval)::interval AS claimed_for,
+    COALESCE(job.lease_expires_at - now(), '0'::interval)::interval AS lease_left,
+    COALESCE(queue.paused, false)::boolean AS paused
+FROM holdfast.jobs AS job
+LEFT JOIN holdfast.queues AS queue
+    ON queue.name = job.queue
+WHERE job.id = $1::uuid
+LIMIT 1
+`
+
+type GetStandingRow struct {
+	ID              pgtype.UUID
+	Seq             int64
+	Queue           string
+	Kind            string
+	PartitionKey    string
+	PartitionBucket int32
+	Ordered         bool
+	Status          InboxStatus
+	Attempts        int32
+	MaxAttempts     int32
+	LeaseGeneration int64
+	ClaimedBy       *string
+	LeaseExpiresAt  *time.Time
+	AvailableAt     time.Time
+	FinishedAt      *time.Time
+	FinishedBy      *string
+	LastError       *string
+	Archived        bool
+	DueIn           time.Duration
+	ClaimedFor      time.Duration
+	LeaseLeft       time.Duration
+	Paused          bool
+}
+
+// GetStanding tells how one job stands, with the times that matter counted from this moment:
+// a time of the database is compared with no other clock. What does not apply is zero. Called
+// by domain/standing.go. No row: as in GetJob. Index: inbox_pkey, inbox_archive_id_idx.
+func (q *Queries) GetStanding(ctx context.Context, db DBTX, id pgtype.UUID) (GetStandingRow, error) {
+	row := db.QueryRow(ctx, getStanding, id)
+	var i GetStandingRow
+	err := row.Scan(
+		&i.ID,
+		&i.Seq,
+		&i.Queue,
+		&i.Kind,
+		&i.PartitionKey,
+		&i.PartitionBucket,
+		&i.Ordered,
+		&i.Status,
+		&i.Attempts,
+		&i.MaxAttempts,
+		&i.LeaseGeneration,
+		&i.ClaimedBy,
+		&i.LeaseExpiresAt,
+		&i.AvailableAt,
+		&i.FinishedAt,
+		&i.FinishedBy,
+		&i.LastError,
+		&i.Archived,
+		&i.DueIn,
+		&i.ClaimedFor,
+		&i.LeaseLeft,
+		&i.Paused,
+	)
+	if err != nil {
+		err = fmt.Errorf("query GetStanding: %w", err)
+	}
+	return i, err
+}
+
+const getWorker = `-- name: GetWorker :one
+SELECT
+    worker.id,
+    worker.status,
+    worker.queues,
+    worker.started_at,
+    worker.last_seen_at,
+    (now() - worker.last_seen_at)::interval AS silence,
+    worker.metadata
+FROM holdfast.workers AS worker
+WHERE worker.id = $1::text
+`
+
+type GetWorkerRow struct {
+	ID         string
+	Status     WorkerStatus
+	Queues     []string
+	StartedAt  time.Time
+	LastSeenAt time.Time
+	Silence    time.Duration
+	Metadata   json.RawMessage
+}
+
+// GetWorker finds one worker in the registry, whatever became of it. Called by
+// domain/registry.go. No row: it never joined, or died more than a day ago.
+// Index: workers_pkey.
+func (q *Queries) GetWorker(ctx context.Context, db DBTX, id string) (GetWorkerRow, error) {
+	row := db.QueryRow(ctx, getWorker, id)
+	var i GetWorkerRow
+	err := row.Scan(
+		&i.ID,
+		&i.Status,
+		&i.Queues,
+		&i.StartedAt,
+		&i.LastSeenAt,
+		&i.Silence,
+		&i.Metadata,
+	)
+	if err != nil {
+		err = fmt.Errorf("query GetWorker: %w", err)
 	}
 	return i, err
 }
@@ -203,6 +458,89 @@ func (q *Queries) ListJobStates(ctx context.Context, db DBTX, ids []pgtype.UUID)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("query ListJobStates: %w", err)
+	}
+	return items, nil
+}
+
+const listWorkerClaims = `-- name: ListWorkerClaims :many
+SELECT
+    in_flight.id,
+    in_flight.queue,
+    in_flight.kind,
+    in_flight.partition_key,
+    in_flight.attempts,
+    in_flight.max_attempts,
+    in_flight.lease_generation,
+    (now() - in_flight.claimed_at)::interval AS claimed_for,
+    (in_flight.lease_expires_at - now())::interval AS lease_left
+FROM (
+    SELECT
+        job.id,
+        job.queue,
+        job.kind,
+        job.partition_key,
+        job.attempts,
+        job.max_attempts,
+        job.lease_generation,
+        job.claimed_by,
+        job.claimed_at,
+        job.lease_expires_at
+    FROM holdfast.inbox AS job
+    WHERE job.claimed_at IS NOT NULL
+    ORDER BY job.lease_generation
+    LIMIT $1::integer
+) AS in_flight
+WHERE in_flight.claimed_by = $2::text
+ORDER BY in_flight.lease_generation
+LIMIT $3::integer
+`
+
+type ListWorkerClaimsParams struct {
+	Look     int32
+	WorkerID string
+	MaxRows  int32
+}
+
+type ListWorkerClaimsRow struct {
+	ID              pgtype.UUID
+	Queue           string
+	Kind            string
+	PartitionKey    string
+	Attempts        int32
+	MaxAttempts     int32
+	LeaseGeneration int64
+	ClaimedFor      time.Duration
+	LeaseLeft       time.Duration
+}
+
+// ListWorkerClaims lists the claims of a worker, the oldest first, among the oldest @look in
+// flight. Called by domain/registry.go. Index: inbox_processing_idx.
+func (q *Queries) ListWorkerClaims(ctx context.Context, db DBTX, arg ListWorkerClaimsParams) ([]ListWorkerClaimsRow, error) {
+	rows, err := db.Query(ctx, listWorkerClaims, arg.Look, arg.WorkerID, arg.MaxRows)
+	if err != nil {
+		return nil, fmt.Errorf("query ListWorkerClaims: %w", err)
+	}
+	defer rows.Close()
+	items := []ListWorkerClaimsRow{}
+	for rows.Next() {
+		var i ListWorkerClaimsRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.Queue,
+			&i.Kind,
+			&i.PartitionKey,
+			&i.Attempts,
+			&i.MaxAttempts,
+			&i.LeaseGeneration,
+			&i.ClaimedFor,
+			&i.LeaseLeft,
+		); err != nil {
+			return nil, fmt.Errorf("query ListWorkerClaims: %w", err)
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("query ListWorkerClaims: %w", err)
 	}
 	return items, nil
 }

@@ -123,7 +123,7 @@ func TestSupport_LiveWorkerIsAliveAndWasSeenWithinTheTimeThatItPromises(t *testi
 	if lives("w1", "") {
 		t.Error("one that says nothing counts as alive for longer than 30 s")
 	}
-	database.Exec(t, `UPDATE holdfast.workers SET metadata = metadata || '{"ttl_seconds": 60}'`)
+	database.Exec(t, `UPDATE holdfast.workers SET metadata = metadata || '{"worker_ttl_seconds": 60}'`)
 	if !lives("w1", "") {
 		t.Error("one that promises to be seen every 60 s is not found after 31")
 	}

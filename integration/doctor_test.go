@@ -73,7 +73,7 @@ func TestDoctor_FindsNothingOnACleanDatabaseAndEveryFaultAlone(t *testing.T) {
 	if !t.Run("nothing", w.findsNothing) {
 		return
 	}
-	w.run(t, `INSERT INTO holdfast.workers (id, queues, metadata) VALUES ('w1', '{default}', '{"ttl_seconds": 3600}')`)
+	w.run(t, `INSERT INTO holdfast.workers (id, queues, metadata) VALUES ('w1', '{default}', '{"worker_ttl_seconds": 3600}')`)
 	for _, fault := range faults {
 		// They share the server, so one after the other.
 		if !t.Run(fault.name, func(t *testing.T) { w.finds(t, fault) }) {

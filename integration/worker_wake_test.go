@@ -148,12 +148,12 @@ func TestHeartbeat_TellsHowTheWorkerStands(t *testing.T) {
 	untilCompleted(t, database, 20)
 	pgtest.Eventually(t, patience, "a heartbeat tells of it", func() bool {
 		return pgtest.Value[bool](t, database, `
-			SELECT metadata @> '{"version": "1.2.3", "affinity": "ring", "wake": "listen", "buckets": 1024, "concurrency": 8, "in_flight": 0}'
+			SELECT metadata @> '{"version": "1.2.3", "affinity": "ring", "wake": "listen", "buckets": 1024, "concurrency": 8, "in_flight": 0, "kinds": ["note"], "worker_ttl_seconds": 15, "housekeeping_seconds": 0.5}'
 				AND (metadata ->> 'claim_p99_ms')::float > 0 AND (metadata ->> 'wait_p99_ms')::float > 0 AND (metadata ->> 'handle_p99_ms')::float >= 0
 			FROM holdfast.workers`)
 	})
 	keys := pgtest.Values[string](t, database, "SELECT jsonb_object_keys(metadata) FROM holdfast.workers ORDER BY 1")
-	want := "affinity buckets claim_p50_ms claim_p99_ms concurrency connections handle_p50_ms handle_p99_ms host housekeeping_seconds in_flight lease_seconds pid ttl_seconds version wait_p50_ms wait_p99_ms wake"
+	want := "affinity buckets claim_p50_ms claim_p99_ms concurrency connections handle_p50_ms handle_p99_ms host housekeeping_seconds in_flight kinds lease_seconds pid version wait_p50_ms wait_p99_ms wake worker_ttl_seconds"
 	if got := strings.Join(slices.Sorted(slices.Values(keys)), " "); got != want {
 		t.Errorf("metadata has %s, want %s", got, want)
 	}

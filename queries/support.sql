@@ -309,3 +309,148 @@ SELECT
 FROM counted
 ORDER BY counted.number
 LIMIT @max_lanes::integer;
+
+-- name: GetStanding :one
+-- GetStanding tells how one job stands, with the times that matter counted from this moment:
+-- a time of the database is compared with no other clock. What does not apply is zero. Called
+-- by domain/standing.go. No row: as in GetJob. Index: inbox_pkey, inbox_archive_id_idx.
+SELECT
+    job.id,
+    job.seq,
+    job.queue,
+    job.kind,
+    job.partition_key,
+    job.partition_bucket,
+    job.ordered,
+    job.status,
+    job.attempts,
+    job.max_attempts,
+    job.lease_generation,
+    job.claimed_by,
+    job.lease_expires_at,
+    job.available_at,
+    job.finished_at,
+    job.finished_by,
+    job.last_error,
+    job.archived,
+    (job.available_at - now())::interval AS due_in,
+    COALESCE(now() - job.claimed_at, '0'::interval)::interval AS claimed_for,
+    COALESCE(job.lease_expires_at - now(), '0'::interval)::interval AS lease_left,
+    COALESCE(queue.paused, false)::boolean AS paused
+FROM holdfast.jobs AS job
+LEFT JOIN holdfast.queues AS queue
+    ON queue.name = job.queue
+WHERE job.id = @id::uuid
+LIMIT 1;
+
+-- name: GetLane :one
+-- GetLane tells what is in the way of a job of a lane: the first pending job of its key, the
+-- one that is claimed, and how many pending ones come before it, counted up to @most. NULL:
+-- there is none. Called by domain/standing.go. Index: inbox_lane_idx, inbox_lane_processing_idx.
+SELECT
+    (
+        SELECT first.id
+        FROM holdfast.inbox AS first
+        WHERE first.status = 'pending'
+            AND first.ordered
+            AND first.queue = @queue::text
+            AND first.partition_bucket = @partition_bucket::integer
+            AND first.partition_key = @partition_key::text
+        ORDER BY first.seq
+        LIMIT 1
+    ) AS head_id,
+    (
+        -- A range with an order, which only the lane's index has: see ClaimLanes.
+        SELECT claimed.id
+        FROM holdfast.inbox AS claimed
+        WHERE claimed.status = 'processing'
+            AND claimed.ordered
+            AND claimed.queue = @queue::text
+            AND claimed.partition_bucket = @partition_bucket::integer
+            AND claimed.partition_key BETWEEN @partition_key::text AND @partition_key::text
+        ORDER BY claimed.partition_key
+        LIMIT 1
+    ) AS claimed_id,
+    (
+        SELECT count(*)
+        FROM (
+            SELECT
+            FROM holdfast.inbox AS job
+            WHERE job.status = 'pending'
+                AND job.ordered
+                AND job.queue = @queue::text
+                AND job.partition_bucket = @partition_bucket::integer
+                AND job.partition_key = @partition_key::text
+                AND job.seq < @seq::bigint
+            ORDER BY job.seq
+            LIMIT @most::integer
+        ) AS earlier
+    )::bigint AS before;
+
+-- name: CountJobsBefore :one
+-- CountJobsBefore counts the due jobs of a bucket that are claimed before one that is not
+-- ordered, up to @most. Called by domain/standing.go. Index: inbox_claim_idx.
+SELECT count(*)
+FROM (
+    SELECT
+    FROM holdfast.inbox AS job
+    WHERE job.status = 'pending'
+        AND NOT job.ordered
+        AND job.queue = @queue::text
+        AND job.partition_bucket = @partition_bucket::integer
+        AND job.available_at <= now()
+        AND (job.available_at, job.seq) < (@available_at::timestamptz, @seq::bigint)
+    ORDER BY
+        job.available_at,
+        job.seq
+    LIMIT @most::integer
+) AS earlier;
+
+-- name: GetWorker :one
+-- GetWorker finds one worker in the registry, whatever became of it. Called by
+-- domain/registry.go. No row: it never joined, or died more than a day ago.
+-- Index: workers_pkey.
+SELECT
+    worker.id,
+    worker.status,
+    worker.queues,
+    worker.started_at,
+    worker.last_seen_at,
+    (now() - worker.last_seen_at)::interval AS silence,
+    worker.metadata
+FROM holdfast.workers AS worker
+WHERE worker.id = @id::text;
+
+-- name: ListWorkerClaims :many
+-- ListWorkerClaims lists the claims of a worker, the oldest first, among the oldest @look in
+-- flight. Called by domain/registry.go. Index: inbox_processing_idx.
+SELECT
+    in_flight.id,
+    in_flight.queue,
+    in_flight.kind,
+    in_flight.partition_key,
+    in_flight.attempts,
+    in_flight.max_attempts,
+    in_flight.lease_generation,
+    (now() - in_flight.claimed_at)::interval AS claimed_for,
+    (in_flight.lease_expires_at - now())::interval AS lease_left
+FROM (
+    SELECT
+        job.id,
+        job.queue,
+        job.kind,
+        job.partition_key,
+        job.attempts,
+        job.max_attempts,
+        job.lease_generation,
+        job.claimed_by,
+        job.claimed_at,
+        job.lease_expires_at
+    FROM holdfast.inbox AS job
+    WHERE job.claimed_at IS NOT NULL
+    ORDER BY job.lease_generation
+    LIMIT @look::integer
+) AS in_flight
+WHERE in_flight.claimed_by = @worker_id::text
+ORDER BY in_flight.lease_generation
+LIMIT @max_rows::integer;

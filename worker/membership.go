@@ -118,7 +118,7 @@ func (s *session) ownBuckets(workers []string) []int {
 	if s.Affinity == AffinityNone {
 		return s.allBuckets
 	}
-	return newRing(workers, s.bucketCount).owned(s.id)
+	return NewRing(workers, s.bucketCount).Owned(s.id)
 }
 
 func bucketsUpTo(count int) []int {

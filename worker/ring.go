@@ -12,19 +12,19 @@ import (
 // them more even, and the ring dearer to build.
 const virtualNodes = 128
 
-// ring says which worker owns which bucket: consistent hashing with bounded loads, after
+// Ring says which worker owns which bucket: consistent hashing with bounded loads, after
 // Mirrokni, Thorup and Zadimoghaddam, "Consistent Hashing with Bounded Loads", SODA 2018,
 // https://arxiv.org/abs/1608.01350, with a load factor of 1.25. It follows from the set of
 // workers and the bucket count alone, so that workers that see the same set agree without
 // talking. Ownership is a hint: every promise holds when two rings differ.
 //
 // The zero value has no workers, and nobody owns anything.
-type ring struct {
+type Ring struct {
 	workers []string // Ascending, each once.
 	owners  []int    // The owner of each bucket, as an index of workers.
 }
 
-// newRing distributes the buckets 0 … bucketCount-1 over the workers, whose order and
+// NewRing distributes the buckets 0 … bucketCount-1 over the workers, whose order and
 // duplicates do not matter. No worker owns more than 1.25 times the mean, rounded up.
 //
 // The buckets lie evenly spaced on a circle of hashes; each goes clockwise to the first
@@ -43,10 +43,10 @@ type ring struct {
 //
 // With 1,024 buckets, a join or a leave moves on average 1.0 times the share (bucketCount /
 // workers) at 10 workers, 1.2 times at 50 and 1.5 times at 100.
-func newRing(workers []string, bucketCount int) ring {
+func NewRing(workers []string, bucketCount int) Ring {
 	members := slices.Compact(slices.Sorted(slices.Values(workers)))
 	if len(members) == 0 {
-		return ring{}
+		return Ring{}
 	}
 	circle := newCircle(members)
 	room := rooms(len(members), bucketCount)
@@ -69,11 +69,11 @@ func newRing(workers []string, bucketCount int) ring {
 		room[circle.worker(at)]--
 		owners[way.bucket] = circle.worker(at)
 	}
-	return ring{members, owners}
+	return Ring{members, owners}
 }
 
-// owned returns the buckets of a worker, ascending; nil when it has none or is not a member.
-func (r ring) owned(worker string) []int {
+// Owned returns the buckets of a worker, ascending; nil when it has none or is not a member.
+func (r Ring) Owned(worker string) []int {
 	index, member := slices.BinarySearch(r.workers, worker)
 	if !member {
 		return nil
@@ -87,8 +87,8 @@ func (r ring) owned(worker string) []int {
 	return buckets
 }
 
-// owner returns the worker that owns a bucket; "" when there is no worker or no such bucket.
-func (r ring) owner(bucket int) string {
+// Owner returns the worker that owns a bucket; "" when there is no worker or no such bucket.
+func (r Ring) Owner(bucket int) string {
 	if bucket < 0 || bucket >= len(r.owners) {
 		return ""
 	}

@@ -22,10 +22,10 @@ func TestRing_EveryBucketHasOneOwnerWhoIsAMember(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		workers, bucketCount := someWorkers.Draw(t, "workers"), someBuckets.Draw(t, "buckets")
-		r := newRing(workers, bucketCount)
+		r := NewRing(workers, bucketCount)
 		owners := make(map[int]string)
 		for _, worker := range workers {
-			buckets := r.owned(worker)
+			buckets := r.Owned(worker)
 			if !slices.IsSorted(buckets) {
 				t.Fatalf("the buckets of %q are not ascending: %v", worker, buckets)
 			}
@@ -37,8 +37,8 @@ func TestRing_EveryBucketHasOneOwnerWhoIsAMember(t *testing.T) {
 			}
 		}
 		for bucket := range bucketCount {
-			if worker, found := owners[bucket]; !found || r.owner(bucket) != worker {
-				t.Fatalf("bucket %d belongs to %q (%t) by owned, to %q by owner", bucket, worker, found, r.owner(bucket))
+			if worker, found := owners[bucket]; !found || r.Owner(bucket) != worker {
+				t.Fatalf("bucket %d belongs to %q (%t) by owned, to %q by owner", bucket, worker, found, r.Owner(bucket))
 			}
 		}
 		if len(owners) != bucketCount {
@@ -51,10 +51,10 @@ func TestRing_NobodyOwnsMoreThanTheBound(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		workers, bucketCount := someWorkers.Draw(t, "workers"), someBuckets.Draw(t, "buckets")
-		r := newRing(workers, bucketCount)
+		r := NewRing(workers, bucketCount)
 		bound := (5*bucketCount + 4*len(workers) - 1) / (4 * len(workers)) // 1.25 times the mean, rounded up.
 		for _, worker := range workers {
-			if owned := len(r.owned(worker)); owned > bound {
+			if owned := len(r.Owned(worker)); owned > bound {
 				t.Fatalf("%q owns %d of %d buckets, more than %d", worker, owned, bucketCount, bound)
 			}
 		}
@@ -68,10 +68,10 @@ func TestRing_OrderAndDuplicatesDoNotMatter(t *testing.T) {
 		again := rapid.SliceOf(rapid.SampledFrom(workers)).Draw(t, "duplicates")
 		shuffled := rapid.Permutation(slices.Concat(workers, again)).Draw(t, "shuffled")
 		given := slices.Clone(shuffled)
-		one, other := newRing(workers, bucketCount), newRing(shuffled, bucketCount)
+		one, other := NewRing(workers, bucketCount), NewRing(shuffled, bucketCount)
 		for bucket := range bucketCount {
-			if one.owner(bucket) != other.owner(bucket) {
-				t.Fatalf("bucket %d belongs to %q or to %q", bucket, one.owner(bucket), other.owner(bucket))
+			if one.Owner(bucket) != other.Owner(bucket) {
+				t.Fatalf("bucket %d belongs to %q or to %q", bucket, one.Owner(bucket), other.Owner(bucket))
 			}
 		}
 		if !slices.Equal(shuffled, given) {
@@ -122,12 +122,12 @@ func movedShare(random *rand.Rand, count int) float64 {
 	for i := range workers {
 		workers[i] = fmt.Sprintf("host-%d:%d:%016x", i, random.IntN(1<<15), random.Uint64())
 	}
-	before := newRing(workers, defaultBuckets)
+	before := NewRing(workers, defaultBuckets)
 	leaver := random.IntN(count)
-	after := newRing(slices.Delete(workers, leaver, leaver+1), defaultBuckets)
+	after := NewRing(slices.Delete(workers, leaver, leaver+1), defaultBuckets)
 	moved := 0
 	for bucket := range defaultBuckets {
-		if before.owner(bucket) != after.owner(bucket) {
+		if before.Owner(bucket) != after.Owner(bucket) {
 			moved++
 		}
 	}
@@ -136,11 +136,11 @@ func movedShare(random *rand.Rand, count int) float64 {
 
 func TestRing_NobodyOwnsAnythingWithoutWorkers(t *testing.T) {
 	t.Parallel()
-	for name, r := range map[string]ring{"none": newRing(nil, defaultBuckets), "the zero value": {}} {
-		if got := r.owner(0); got != "" {
+	for name, r := range map[string]Ring{"none": NewRing(nil, defaultBuckets), "the zero value": {}} {
+		if got := r.Owner(0); got != "" {
 			t.Errorf("%s: bucket 0 belongs to %q", name, got)
 		}
-		if got := r.owned("a"); got != nil {
+		if got := r.Owned("a"); got != nil {
 			t.Errorf("%s: a owns %v", name, got)
 		}
 	}
@@ -148,14 +148,14 @@ func TestRing_NobodyOwnsAnythingWithoutWorkers(t *testing.T) {
 
 func TestRing_StrangersOwnNothing(t *testing.T) {
 	t.Parallel()
-	r := newRing([]string{"a", "b"}, 4)
+	r := NewRing([]string{"a", "b"}, 4)
 	for _, stranger := range []string{"", "aa", "c"} {
-		if got := r.owned(stranger); got != nil {
+		if got := r.Owned(stranger); got != nil {
 			t.Errorf("%q, a stranger, owns %v", stranger, got)
 		}
 	}
 	for _, bucket := range []int{-1, 4} {
-		if got := r.owner(bucket); got != "" {
+		if got := r.Owner(bucket); got != "" {
 			t.Errorf("bucket %d, which is not, belongs to %q", bucket, got)
 		}
 	}
@@ -164,7 +164,7 @@ func TestRing_StrangersOwnNothing(t *testing.T) {
 // Releases that run side by side must agree. Not every bucket here has room at its first worker.
 func TestRing_IsFrozen(t *testing.T) {
 	t.Parallel()
-	r := newRing([]string{"a", "b", "c", "d", "e"}, 16)
+	r := NewRing([]string{"a", "b", "c", "d", "e"}, 16)
 	for worker, want := range map[string][]int{
 		"a": {2, 4, 9, 14},
 		"b": {13, 15},
@@ -172,7 +172,7 @@ func TestRing_IsFrozen(t *testing.T) {
 		"d": {5, 10, 11, 12},
 		"e": {1, 7},
 	} {
-		if got := r.owned(worker); !slices.Equal(got, want) {
+		if got := r.Owned(worker); !slices.Equal(got, want) {
 			t.Errorf("%s owns %v, want %v", worker, got, want)
 		}
 	}
@@ -184,6 +184,6 @@ func BenchmarkRing(b *testing.B) {
 		workers[i] = fmt.Sprintf("host-%d:1:%016x", i, i)
 	}
 	for b.Loop() {
-		newRing(workers, defaultBuckets)
+		NewRing(workers, defaultBuckets)
 	}
 }

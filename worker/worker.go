@@ -90,7 +90,7 @@ func (w *Worker) Run(ctx context.Context) error {
 // its own: one whose reply was lost has taken its id.
 func (w *Worker) join(ctx context.Context) (*session, error) {
 	for tries := 1; ; tries++ {
-		registration := domain.Registration{ID: w.config.NewID(), Queues: w.config.Queues, Metadata: w.config.facts().encode()}
+		registration := domain.Registration{ID: w.config.NewID(), Queues: w.config.Queues, Metadata: w.config.facts(w.handlers).encode()}
 		meta, err := w.queue.Open(ctx)
 		if err == nil {
 			err = w.checkBuckets(meta)

@@ -1,8 +1,8 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/holdfast-pg/holdfast/domain"
+	"github.com/holdfast-pg/holdfast/worker"
 )
 
 // patient is the database under examination, and what more than one check asks of it.
@@ -32,12 +33,8 @@ type patient struct {
 
 // liveWorker is a worker that is alive, and what it says of itself.
 type liveWorker struct {
-	ID           string
-	Lease        float64 `json:"lease_seconds"`
-	TTL          float64 `json:"ttl_seconds"`
-	Housekeeping float64 `json:"housekeeping_seconds"`
-	Connections  int     `json:"connections"`
-	HandleP99    float64 `json:"handle_p99_ms"`
+	worker.Facts
+	ID string
 }
 
 // mostWorkers and mostQueues bound what is read of each.
@@ -95,12 +92,12 @@ func (p *patient) readWorkers(ctx context.Context) error {
 		return err
 	}
 	for _, record := range records {
-		worker := liveWorker{TTL: 30, Lease: 90, Housekeeping: 30, Connections: domain.DefaultConnections}
+		said := worker.ReadFacts(record.Metadata)
 		// One of a version that says less has the defaults.
-		_ = json.Unmarshal(record.Metadata, &worker)
-		worker.ID = record.ID
-		if record.Status == domain.WorkerAlive && record.Silence.Seconds() < worker.TTL {
-			p.workers = append(p.workers, worker)
+		said.Lease, said.WorkerTTL, said.Housekeeping = cmp.Or(said.Lease, 90), cmp.Or(said.WorkerTTL, 30), cmp.Or(said.Housekeeping, 30)
+		said.Connections = cmp.Or(said.Connections, domain.DefaultConnections)
+		if record.Status == domain.WorkerAlive && record.Silence.Seconds() < said.WorkerTTL {
+			p.workers = append(p.workers, liveWorker{said, record.ID})
 		}
 	}
 	return nil

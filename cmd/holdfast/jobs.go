@@ -25,6 +25,7 @@ func jobsCommand() *cli.Command {
 				Action:    withArgs(1, 1, showJob),
 			},
 			listJobsCommand(),
+			explainCommand(),
 		},
 	}
 }

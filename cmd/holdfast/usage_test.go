@@ -16,7 +16,7 @@ func TestUsage_CommandWithoutDatabaseNamesAllThreeWaysToGiveOne(t *testing.T) {
 		"enqueue kind", "jobs show 0193d3f0-7c2a-7e4b-9a51-6f1d3c2a01f4", "work --exec true",
 		"migrate up", "migrate down --yes", "migrate status",
 		"queues list", "queues set mail", "queues pause mail", "queues resume mail",
-		"workers list", "workers drain w1", "keys hot", "jobs list", "dead groups", "dead list", "queues show mail", "leases list", "keys show order:7", "events list", "doctor", "health ready",
+		"workers list", "workers drain w1", "keys hot", "jobs list", "dead groups", "dead list", "queues show mail", "leases list", "keys show order:7", "jobs explain 0193d3f0-7c2a-7e4b-9a51-6f1d3c2a01f4", "workers show w1", "ring show", "ring lookup order:7", "ring what-if --join", "status", "events list", "doctor", "health ready",
 	} {
 		t.Run(line, func(t *testing.T) {
 			execute(t, strings.Fields(line)...).refused(t, "--database-url", "HOLDFAST_DATABASE_URL", "DATABASE_URL")
@@ -47,6 +47,17 @@ func TestUsage_BadValuesAreRefusedBeforeTheDatabaseIsAsked(t *testing.T) {
 		{"output of migrate status", []string{"migrate", "status", "--output=xml"}, `--output "xml" is none of table, json, jsonl`},
 		{"output of version", []string{"version", "-o", ""}, `--output "" is none of table, json, jsonl`},
 		{"job id", []string{"jobs", "show", "9182"}, `"9182" is not a UUID`},
+		{"job id to explain", []string{"jobs", "explain", "9182"}, `"9182" is not a UUID`},
+		{"output of jobs explain", []string{"jobs", "explain", "x", "-o", "xml"}, `--output "xml" is none of table, json, jsonl`},
+		{"output of workers show", []string{"workers", "show", "w1", "-o", "xml"}, `--output "xml" is none of table, json, jsonl`},
+		{"no claims", []string{"workers", "show", "w1", "--limit", "0"}, "--limit must be positive, it is 0"},
+		{"output of ring show", []string{"ring", "show", "-o", "xml"}, `--output "xml" is none of table, json, jsonl`},
+		{"output of status", []string{"status", "-o", "xml"}, `--output "xml" is none of table, json, jsonl`},
+		{"no key to look up", []string{"ring", "lookup"}, "usage: holdfast ring lookup KEY"},
+		{"nothing to suppose", []string{"ring", "what-if"}, "one of --workers N, --join and --leave ID"},
+		{"two things to suppose", []string{"ring", "what-if", "--join", "--workers", "3"}, "one of --workers N, --join and --leave ID"},
+		{"nobody to suppose", []string{"ring", "what-if", "--workers", "0"}, "--workers must be positive, it is 0"},
+		{"no worker to leave", []string{"ring", "what-if", "--leave", ""}, "--leave is empty"},
 		{"down without consent", []string{"migrate", "down"}, "add --yes"},
 		{"all down without consent", []string{"migrate", "down", "--all"}, "add --yes"},
 		{"duration", []string{"enqueue", "kind", "--in", "soon"}, `"soon" for flag -in`},
@@ -137,7 +148,7 @@ func TestHelp_ProgramAloneListsTheCommandsAndTheExitCodes(t *testing.T) {
 	if alone.code != exitDone || alone.stderr != "" {
 		t.Errorf("exit code %d, stderr %s", alone.code, alone.stderr)
 	}
-	for _, words := range []string{"demo ", "bench ", "migrate ", "enqueue ", "work ", "jobs ", "dead ", "queues ", "leases ", "workers ", "keys ", "doctor ", "health ", "env ", "completion ", "version ", "Exit codes: 0 done", "holdfast migrate up", "--database-url"} {
+	for _, words := range []string{"demo ", "bench ", "migrate ", "enqueue ", "work ", "jobs ", "dead ", "queues ", "leases ", "workers ", "keys ", "ring ", "status ", "doctor ", "health ", "env ", "completion ", "version ", "Exit codes: 0 done", "holdfast migrate up", "--database-url"} {
 		if !strings.Contains(alone.stdout, words) {
 			t.Errorf("the help does not say %q:\n%s", words, alone.stdout)
 		}
@@ -152,7 +163,7 @@ func TestHelp_ProgramAloneListsTheCommandsAndTheExitCodes(t *testing.T) {
 			t.Errorf("holdfast %s prints something else than holdfast", line)
 		}
 	}
-	for _, group := range []string{"jobs", "migrate", "queues", "workers", "keys", "dead", "leases", "health"} {
+	for _, group := range []string{"jobs", "migrate", "queues", "workers", "keys", "dead", "leases", "ring", "health"} {
 		if got := execute(t, group); got.code != exitDone || got != execute(t, group, "--help") {
 			t.Errorf("holdfast %s does not print its help: %+v", group, got)
 		}

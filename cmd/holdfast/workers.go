@@ -30,6 +30,7 @@ func workersCommand() *cli.Command {
 				}, databaseFlags()...),
 				Action: withArgs(0, 0, listWorkers),
 			},
+			showWorkerCommand(),
 			{
 				Name:      "drain",
 				Usage:     "tell a worker to stop claiming, finish what it holds and leave",
@@ -61,7 +62,7 @@ func listWorkers(c *cli.Context) error {
 
 // metadataKeys are the keys that a worker's metadata may have, in the order to print them.
 var metadataKeys = []string{
-	"version", "host", "pid", "concurrency", "connections", "lease_seconds", "ttl_seconds", "housekeeping_seconds", "in_flight", "buckets", "affinity", "wake",
+	"version", "host", "pid", "kinds", "concurrency", "connections", "lease_seconds", "worker_ttl_seconds", "housekeeping_seconds", "in_flight", "buckets", "affinity", "wake",
 	"claim_p50_ms", "claim_p99_ms", "wait_p50_ms", "wait_p99_ms", "handle_p50_ms", "handle_p99_ms",
 }
 
