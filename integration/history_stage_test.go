@@ -63,7 +63,7 @@ func newStage(t *testing.T) *stage {
 func (s *stage) clear(t *rapid.T) (now time.Time, seq int64) {
 	var statements strings.Builder
 	statements.WriteString("DELETE FROM holdfast.queues WHERE name <> 'default';")
-	for _, table := range []string{"inbox", "inbox_archive", "idempotency_keys", "workers", "handled", "fences", "wake"} {
+	for _, table := range []string{"inbox", "inbox_archive", "idempotency_keys", "workers", "handled", "fences", "wake", "events"} {
 		statements.WriteString("DELETE FROM holdfast." + table + ";")
 	}
 	s.run(t, statements.String())

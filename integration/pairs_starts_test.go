@@ -90,6 +90,7 @@ var clearPairs = []string{
 	`DELETE FROM holdfast.handled`,
 	`DELETE FROM holdfast.fences`,
 	`DELETE FROM holdfast.wake`,
+	`DELETE FROM holdfast.events`,
 	`DELETE FROM holdfast.workers`,
 	`DELETE FROM holdfast.queues WHERE name = 'q'`,
 }
@@ -120,6 +121,10 @@ line AS (
     SELECT concat_ws(' ', 'worker', id, status, queues, metadata, round(extract(epoch FROM last_seen_at - now()) / 600)) FROM holdfast.workers
     UNION ALL
     SELECT concat_ws(' ', 'bell', queue, worker_id) FROM holdfast.wake
+    UNION ALL
+    SELECT concat_ws(' ', 'event', event, CASE job_id WHEN JOB THEN 'the job' WHEN NEXT THEN 'the next job' END, lease_generation - 1099511627776, attempt,
+        queue, kind, partition_key, worker_id, 'by', actor, detail)
+    FROM holdfast.events
     UNION ALL
     SELECT concat_ws(' ', 'queue', name, 'ordered', ordered, 'paused', paused, max_attempts, retention_mode) FROM holdfast.queues
     UNION ALL
