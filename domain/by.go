@@ -33,8 +33,8 @@ func ActorOn(name, host string) string {
 	return string(actor[:min(nameLimit, len(actor))])
 }
 
-// check returns By as it can be stored.
-func (by By) check() (By, error) {
+// Check returns By as it can be stored. InvalidError: it cannot.
+func (by By) Check() (By, error) {
 	if err := checkName("actor", by.Actor); err != nil {
 		return by, err
 	}

@@ -17,7 +17,7 @@ func Drain(ctx context.Context, db DBTX, workerID string) error {
 // Drain tells a worker to stop claiming and finish what it holds; the worker learns of it at
 // its next heartbeat. It returns ErrWorkerUnknown when no such worker is alive.
 func (by By) Drain(ctx context.Context, db DBTX, workerID string) error {
-	by, err := by.check()
+	by, err := by.Check()
 	if err != nil {
 		return err
 	}

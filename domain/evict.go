@@ -20,7 +20,7 @@ import (
 // all the same, for it may hold claims. ErrWorkerUnknown: the registry does not know the worker,
 // and it holds nothing. When ctx ends it stops between two batches, with ctx's error.
 func (by By) Evict(ctx context.Context, db DBTX, workerID string) (released, left int, err error) {
-	by, err = by.check()
+	by, err = by.Check()
 	if err != nil {
 		return 0, 0, err
 	}

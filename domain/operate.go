@@ -83,7 +83,7 @@ func (by By) Release(ctx context.Context, db DBTX, claims ...Claim) ([]JobID, er
 
 // operate runs a statement over a set of jobs.
 func (by By) operate(action string, jobs int, run func(by By) ([]pgtype.UUID, error)) ([]JobID, error) {
-	by, err := by.check()
+	by, err := by.Check()
 	if err != nil {
 		return nil, err
 	}

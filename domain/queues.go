@@ -147,7 +147,7 @@ func SetQueue(ctx context.Context, db DBTX, name string, change QueueChange) (Qu
 // SetQueue is the function SetQueue, by a person. What it changes, from what to what, is an
 // event; nothing is when every setting is as it was.
 func (by By) SetQueue(ctx context.Context, db DBTX, name string, change QueueChange) (QueueSettings, error) {
-	by, err := by.check()
+	by, err := by.Check()
 	if err != nil {
 		return QueueSettings{}, err
 	}
@@ -253,7 +253,7 @@ func (by By) ResumeQueue(ctx context.Context, db DBTX, name string) error {
 }
 
 func (by By) setPaused(ctx context.Context, db DBTX, action, name string, paused bool) error {
-	by, err := by.check()
+	by, err := by.Check()
 	if err != nil {
 		return err
 	}

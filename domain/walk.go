@@ -72,7 +72,7 @@ func (by By) PurgeDead(ctx context.Context, db DBTX, filter DeadFilter, walk Wal
 }
 
 func (by By) walkDead(ctx context.Context, db DBTX, filter DeadFilter, walk Walk, change func(context.Context, []JobID) ([]JobID, error)) (done Progress, err error) {
-	if _, err := by.check(); err != nil {
+	if _, err := by.Check(); err != nil {
 		return done, err
 	}
 	if walk.Batch == 0 {

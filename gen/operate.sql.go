@@ -165,7 +165,10 @@ WITH purged AS (
     ) AS chosen
     WHERE job.id = ANY(ARRAY[chosen.id])
         AND job.partition_bucket = chosen.partition_bucket
-        AND job.status IN ('failed', 'dead_letter')
+        -- Failed or dead-lettered. By its name the state would let the planner walk all of
+        -- inbox_dead_idx for each job of the set.
+        AND job.finished_at IS NOT NULL
+        AND job.completed_at IS NULL
     RETURNING
         job.id,
         job.queue,
@@ -275,7 +278,10 @@ WITH redriven AS (
     ) AS chosen
     WHERE job.id = ANY(ARRAY[chosen.id])
         AND job.partition_bucket = chosen.partition_bucket
-        AND job.status IN ('failed', 'dead_letter')
+        -- Failed or dead-lettered. By its name the state would let the planner walk all of
+        -- inbox_dead_idx for each job of the set.
+        AND job.finished_at IS NOT NULL
+        AND job.completed_at IS NULL
     RETURNING
         job.id,
         job.queue,
