@@ -15,9 +15,10 @@ import (
 // holds because their rows were locked, above all by a handler that runs in a transaction
 // (HandleTx); calling it again tries those once more.
 //
-// The worker learns of it at its next heartbeat, and then stops; no heartbeat brings it back to
-// life. What it claims until then, it holds like any claim. One that is dead already is evicted
-// all the same, for it may hold claims. ErrWorkerUnknown: the registry does not know the worker,
+// No heartbeat brings the worker back to life. If it runs, its next one tells it: it gives up
+// what it does and joins again under another id, with nothing; what it claims until then, it
+// holds like any claim. To end it, drain it or stop its process. One that is dead already is
+// evicted all the same, for it may hold claims. ErrWorkerUnknown: the registry does not know the worker,
 // and it holds nothing. When ctx ends it stops between two batches, with ctx's error.
 func (by By) Evict(ctx context.Context, db DBTX, workerID string) (released, left int, err error) {
 	by, err = by.Check()

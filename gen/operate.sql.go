@@ -140,9 +140,9 @@ type EvictWorkerParams struct {
 	Reason string
 }
 
-// EvictWorker marks a worker dead for a person, whatever it is and whatever it says: a heartbeat
-// never changes that, and is how the worker learns of it. Called by domain/evict.go, which then
-// takes its claims; one that is dead already may hold some. No row: the registry does not know
+// EvictWorker marks a worker dead for a person: a heartbeat never changes that, and is how the
+// worker learns of it. Called by domain/evict.go, which then takes its claims; one that is dead
+// already may hold some. No row: the registry does not know
 // the worker. Index: workers_pkey. Locks: the worker's row.
 func (q *Queries) EvictWorker(ctx context.Context, db DBTX, arg EvictWorkerParams) (string, error) {
 	row := db.QueryRow(ctx, evictWorker, arg.ID, arg.Actor, arg.Reason)
@@ -176,37 +176,13 @@ WITH purged AS (
         job.partition_key,
         job.idempotency_key
 ),
-taken AS MATERIALIZED (
-    SELECT
-        entry.queue,
-        entry.key
-    FROM (
-        SELECT
-            purged.id,
-            purged.queue,
-            purged.idempotency_key
-        FROM purged
-        WHERE purged.idempotency_key IS NOT NULL
-        ORDER BY
-            purged.queue,
-            purged.idempotency_key
-    ) AS once
-    CROSS JOIN LATERAL (
-        SELECT
-            keys.queue,
-            keys.key
-        FROM holdfast.idempotency_keys AS keys
-        WHERE keys.queue = once.queue
-            AND keys.key = once.idempotency_key
-            AND keys.job_id = once.id
-        FOR UPDATE
-    ) AS entry
-),
 freed AS (
     DELETE FROM holdfast.idempotency_keys AS entry
-    USING taken
-    WHERE entry.queue = taken.queue
-        AND entry.key = taken.key
+    -- Arrays, because a join would let the planner walk all keys, where it takes the table for
+    -- empty. A key that stands for another job by now is left.
+    WHERE entry.queue = ANY(ARRAY(SELECT purged.queue FROM purged WHERE purged.idempotency_key IS NOT NULL))
+        AND entry.key = ANY(ARRAY(SELECT purged.idempotency_key FROM purged WHERE purged.idempotency_key IS NOT NULL))
+        AND entry.job_id = ANY(ARRAY(SELECT purged.id FROM purged))
 ),
 noted AS (
     INSERT INTO holdfast.events (job_id, event, queue, kind, partition_key, actor, detail)
@@ -234,7 +210,7 @@ type PurgeJobsParams struct {
 // PurgeJobs deletes failed and dead-lettered jobs of the set for good, and frees the
 // idempotency keys that stand for them: the next enqueue under such a key is a job. Called by
 // domain/operate.go for a person. A job that does not come back was neither failed nor
-// dead-lettered. Keys are locked in the order in which a set of enqueues takes them.
+// dead-lettered. Keys are locked in the order of their index, as a set of enqueues takes them.
 // Index: inbox_pkey, then idempotency_keys_pkey. Locks: the rows it returns, and their keys.
 func (q *Queries) PurgeJobs(ctx context.Context, db DBTX, arg PurgeJobsParams) ([]pgtype.UUID, error) {
 	rows, err := db.Query(ctx, purgeJobs,
