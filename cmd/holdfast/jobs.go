@@ -15,14 +15,14 @@ import (
 func jobsCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "jobs",
-		Usage: "look at jobs",
-		Subcommands: []*cli.Command{{
+		Usage: "look at jobs, cancel, release, redrive and purge them",
+		Subcommands: append([]*cli.Command{{
 			Name:      "show",
 			Usage:     "print everything that is known of a job",
 			ArgsUsage: "ID",
 			Flags:     append([]cli.Flag{outputFlag()}, databaseFlags()...),
 			Action:    withArgs(1, 1, showJob),
-		}},
+		}}, jobsOperateCommands()...),
 	}
 }
 

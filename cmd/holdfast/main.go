@@ -73,6 +73,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 			enqueueCommand(),
 			workCommand(),
 			jobsCommand(),
+			deadCommand(),
 			queuesCommand(),
 			workersCommand(),
 			keysCommand(),

@@ -16,7 +16,10 @@ func TestUsage_CommandWithoutDatabaseNamesAllThreeWaysToGiveOne(t *testing.T) {
 		"enqueue kind", "jobs show 0193d3f0-7c2a-7e4b-9a51-6f1d3c2a01f4", "work --exec true",
 		"migrate up", "migrate down --yes", "migrate status",
 		"queues list", "queues set mail", "queues pause mail", "queues resume mail",
-		"workers list", "workers drain w1", "keys hot",
+		"workers list", "workers drain w1", "workers evict w1", "keys hot",
+		"jobs cancel 0193d3f0-7c2a-7e4b-9a51-6f1d3c2a01f4", "jobs release 0193d3f0-7c2a-7e4b-9a51-6f1d3c2a01f4",
+		"jobs redrive 0193d3f0-7c2a-7e4b-9a51-6f1d3c2a01f4", "jobs purge 0193d3f0-7c2a-7e4b-9a51-6f1d3c2a01f4",
+		"dead redrive --all", "dead purge --queue mail",
 	} {
 		t.Run(line, func(t *testing.T) {
 			execute(t, strings.Fields(line)...).refused(t, "--database-url", "HOLDFAST_DATABASE_URL", "DATABASE_URL")
@@ -62,6 +65,20 @@ func TestUsage_BadValuesAreRefusedBeforeTheDatabaseIsAsked(t *testing.T) {
 		{"output of queues set", []string{"queues", "set", "mail", "-o", "xml"}, `--output "xml" is none of table, json, jsonl`},
 		{"output of workers list", []string{"workers", "list", "-o", "xml"}, `--output "xml" is none of table, json, jsonl`},
 		{"output of keys hot", []string{"keys", "hot", "-o", "xml"}, `--output "xml" is none of table, json, jsonl`},
+		{"no job", []string{"jobs", "cancel"}, "usage: holdfast jobs cancel ID..."},
+		{"one id of two", []string{"jobs", "redrive", "0193d3f0-7c2a-7e4b-9a51-6f1d3c2a01f4", "9182"}, `"9182" is not a UUID`},
+		{"nobody", []string{"jobs", "release", "0193d3f0-7c2a-7e4b-9a51-6f1d3c2a01f4", "--actor", ""}, "actor: is empty"},
+		{"no attempts", []string{"jobs", "redrive", "0193d3f0-7c2a-7e4b-9a51-6f1d3c2a01f4", "--max-attempts", "0"}, "--max-attempts must be positive, it is 0"},
+		{"output of jobs purge", []string{"jobs", "purge", "x", "-o", "xml"}, `--output "xml" is none of table, json, jsonl`},
+		{"no filter", []string{"dead", "redrive", "--yes"}, "which jobs? Give a filter"},
+		{"an empty filter", []string{"dead", "purge", "--kind", ""}, "--kind is empty"},
+		{"all and a filter", []string{"dead", "purge", "--all", "--key", "a"}, "--all and a filter exclude each other"},
+		{"age", []string{"dead", "redrive", "--older-than", "old"}, `--older-than "old" is no duration`},
+		{"negative age", []string{"dead", "redrive", "--older-than", "-5h"}, `--older-than "-5h" is no duration`},
+		{"no rate", []string{"dead", "redrive", "--all", "--rate", "0"}, "--rate must be positive, it is 0"},
+		{"output of dead redrive", []string{"dead", "redrive", "--all", "-o", "xml"}, `--output "xml" is none of table, json, jsonl`},
+		{"output of workers evict", []string{"workers", "evict", "w1", "-o", "xml"}, `--output "xml" is none of table, json, jsonl`},
+		{"too long a reason", []string{"workers", "evict", "w1", "--reason", strings.Repeat("x", 1001)}, "reason: has 1001 characters, 1000 at most"},
 		{"no keys", []string{"keys", "hot", "--limit", "0"}, "--limit must be positive, it is 0"},
 		{"scenario", []string{"bench", "nosuch"}, `scenario: "nosuch" is none of drain, `},
 		{"size", []string{"bench", "--size", "huge"}, `--size: "huge" is none of small, full`},
@@ -118,7 +135,7 @@ func TestHelp_ProgramAloneListsTheCommandsAndTheExitCodes(t *testing.T) {
 	if alone.code != exitDone || alone.stderr != "" {
 		t.Errorf("exit code %d, stderr %s", alone.code, alone.stderr)
 	}
-	for _, words := range []string{"demo ", "bench ", "migrate ", "enqueue ", "work ", "jobs ", "queues ", "workers ", "keys ", "version ", "Exit codes: 0 done", "holdfast migrate up", "--database-url"} {
+	for _, words := range []string{"demo ", "bench ", "migrate ", "enqueue ", "work ", "jobs ", "dead ", "queues ", "workers ", "keys ", "version ", "Exit codes: 0 done", "holdfast migrate up", "--database-url"} {
 		if !strings.Contains(alone.stdout, words) {
 			t.Errorf("the help does not say %q:\n%s", words, alone.stdout)
 		}
@@ -133,7 +150,7 @@ func TestHelp_ProgramAloneListsTheCommandsAndTheExitCodes(t *testing.T) {
 			t.Errorf("holdfast %s prints something else than holdfast", line)
 		}
 	}
-	for _, group := range []string{"jobs", "migrate", "queues", "workers", "keys"} {
+	for _, group := range []string{"jobs", "dead", "migrate", "queues", "workers", "keys"} {
 		if got := execute(t, group); got.code != exitDone || got != execute(t, group, "--help") {
 			t.Errorf("holdfast %s does not print its help: %+v", group, got)
 		}
