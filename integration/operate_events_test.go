@@ -71,7 +71,7 @@ func TestOperate_WorkersOwnDrainIsNobodysOrder(t *testing.T) {
 	}
 }
 
-func TestOperate_OrderWithoutANameIsTheProgrammes(t *testing.T) {
+func TestOperate_OrderWithoutANameIsThatOfTheProgram(t *testing.T) {
 	t.Parallel()
 	database := pgtest.New(t)
 	wantError(t, domain.PauseQueue(t.Context(), database.Pool, domain.DefaultQueue), nil)

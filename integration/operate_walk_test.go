@@ -75,6 +75,38 @@ func TestOperate_InterruptedRedriveKeepsTheOrderAndIsResumed(t *testing.T) {
 	}
 }
 
+func TestOperate_BatchThatIsUnderWayIsEndedAndCounted(t *testing.T) {
+	t.Parallel()
+	database := pgtest.New(t)
+	fillDead(t, database, "default", "note", 20, 3, false)
+	tx, err := database.Pool.Begin(t.Context())
+	wantError(t, err, nil)
+	defer tx.Rollback(context.WithoutCancel(t.Context()))
+	if _, err := tx.Exec(t.Context(), "SELECT FROM holdfast.inbox FOR UPDATE"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var done domain.Progress
+	ended := make(chan error, 1)
+	go func() {
+		var err error
+		done, err = anna.RedriveDead(ctx, database.Pool, domain.DeadFilter{}, 0, domain.Walk{Batch: 10})
+		ended <- err
+	}()
+	pgtest.Eventually(t, patience, "the first batch waits for the lock", func() bool {
+		return pgtest.Value[int](t, database, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") == 1
+	})
+	stop()
+	wantError(t, tx.Rollback(t.Context()), nil)
+	wantError(t, <-ended, context.Canceled)
+	if done != (domain.Progress{Done: 10, Seen: 10, Of: 20}) {
+		t.Errorf("the walk ends with %+v", done)
+	}
+	if redriven := wantRedrivenBySeq(t, database); redriven != 10 {
+		t.Errorf("%d jobs are redriven", redriven)
+	}
+}
+
 func TestOperate_RedriveEndsThoughItsJobsFailAgainMeanwhile(t *testing.T) {
 	t.Parallel()
 	database := pgtest.New(t)
