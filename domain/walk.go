@@ -42,7 +42,8 @@ type Walk struct {
 	// Batch is how many jobs are changed at once, 1,000 at most. Default: 1,000.
 	Batch int
 
-	// Progress is called after each batch. An error of it ends the walk, and is returned.
+	// Progress is called before the first batch and after each. An error of it ends the walk, and
+	// is returned.
 	Progress func(Progress) error
 }
 
@@ -86,24 +87,34 @@ func (by By) walkDead(ctx context.Context, db DBTX, filter DeadFilter, walk Walk
 		return done, err
 	}
 	done.Of = len(found)
+	if err := walk.tell(ctx, done); err != nil {
+		return done, err
+	}
 	for batch := range slices.Chunk(found, walk.Batch) {
-		if err := ctx.Err(); err != nil {
-			return done, err
-		}
 		changed, err := changeBatch(ctx, batch, change)
 		if err != nil {
 			return done, err
 		}
 		done.Done += len(changed)
 		done.Seen += len(batch)
-		if walk.Progress == nil {
-			continue
-		}
-		if err := walk.Progress(done); err != nil {
+		if err := walk.tell(ctx, done); err != nil {
 			return done, err
 		}
 	}
 	return done, nil
+}
+
+// tell tells how far the walk has come, and whether to end it.
+func (w Walk) tell(ctx context.Context, done Progress) error {
+	if w.Progress != nil {
+		if err := w.Progress(done); err != nil {
+			return err
+		}
+	}
+	if done.Seen == done.Of {
+		return nil // It has ended by itself.
+	}
+	return ctx.Err()
 }
 
 // batchTimeout is how long a batch may take.

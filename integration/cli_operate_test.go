@@ -157,7 +157,7 @@ func TestCLI_DeadRedriveIsInterruptedWithinABatchAndResumed(t *testing.T) {
 	const dead = 100_000
 	database := pgtest.New(t)
 	fillDead(t, database, "default", "note", dead, 1000, false)
-	run := newProcess(t, database.URL, "dead", "redrive", "--all", "--yes", "--rate", "4000").start(t).says(t, `"of":100000`)
+	run := newProcess(t, database.URL, "dead", "redrive", "--all", "--yes", "--rate", "4000").start(t).says(t, `"done":1000,`)
 	run.signal(t, syscall.SIGINT)
 	run.ends(t, 130)
 	redriven := wantRedrivenBySeq(t, database)
@@ -217,8 +217,11 @@ func TestCLI_OrdersSayWhoAndWhy(t *testing.T) {
 	database := pgtest.New(t)
 	join(t, database.Queue(t), "w1")
 	for _, order := range [][]string{
-		{"queues", "set", "mail", "--max-attempts", "9"}, {"queues", "set", "mail", "--max-attempts", "3"},
-		{"queues", "pause", "mail"}, {"queues", "resume", "mail"}, {"workers", "drain", "w1"},
+		{"queues", "set", "mail", "--max-attempts", "9"},
+		{"queues", "set", "mail", "--max-attempts", "3"},
+		{"queues", "pause", "mail"},
+		{"queues", "resume", "mail"},
+		{"workers", "drain", "w1"},
 	} {
 		runCLI(t, database, 0, append(order, "--actor", "anna", "--reason", "the provider is slow")...)
 	}
@@ -247,9 +250,16 @@ func TestCLI_ReadOnlyServerRefusesOrdersInWords(t *testing.T) {
 	}
 	database.Exec(t, `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END $$`)
 	for _, order := range [][]string{
-		{"jobs", "cancel", running}, {"jobs", "release", running}, {"jobs", "redrive", dead}, {"jobs", "purge", dead, "--yes"},
-		{"dead", "redrive", "--all", "--yes"}, {"dead", "purge", "--all", "--yes"},
-		{"workers", "evict", "w1", "--yes"}, {"workers", "drain", "w1"}, {"queues", "pause", "default"}, {"queues", "set", "default", "--max-attempts", "9"},
+		{"jobs", "cancel", running},
+		{"jobs", "release", running},
+		{"jobs", "redrive", dead},
+		{"jobs", "purge", dead, "--yes"},
+		{"dead", "redrive", "--all", "--yes"},
+		{"dead", "purge", "--all", "--yes"},
+		{"workers", "evict", "w1", "--yes"},
+		{"workers", "drain", "w1"},
+		{"queues", "pause", "default"},
+		{"queues", "set", "default", "--max-attempts", "9"},
 	} {
 		wantOutput(t, &runCLI(t, database, 1, order...).stderr, "the transaction is read-only: use the primary")
 	}

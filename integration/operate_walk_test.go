@@ -119,7 +119,12 @@ func TestOperate_RedriveEndsThoughItsJobsFailAgainMeanwhile(t *testing.T) {
 		t.Errorf("%+v, %v", done, err)
 	}
 	failing := errors.New("no more")
-	done, err = anna.PurgeDead(t.Context(), database.Pool, domain.DeadFilter{}, domain.Walk{Batch: 20, Progress: func(domain.Progress) error { return failing }})
+	done, err = anna.PurgeDead(t.Context(), database.Pool, domain.DeadFilter{}, domain.Walk{Batch: 20, Progress: func(progress domain.Progress) error {
+		if progress.Done > 0 {
+			return failing
+		}
+		return nil
+	}})
 	if !errors.Is(err, failing) || done.Done != 20 {
 		t.Errorf("the walk ends with %+v, %v", done, err)
 	}

@@ -171,7 +171,7 @@ func showProgress(c *cli.Context, d deed) (func(domain.Progress), error) {
 			if bar == nil {
 				bar = progressbar.NewOptions(progress.Of,
 					progressbar.OptionSetWriter(c.App.ErrWriter), progressbar.OptionSetDescription(d.verb), progressbar.OptionShowCount(),
-					progressbar.OptionShowIts(), progressbar.OptionSetItsString("jobs"), progressbar.OptionClearOnFinish())
+					progressbar.OptionClearOnFinish())
 			}
 			_ = bar.Set(progress.Seen)
 		}, nil
