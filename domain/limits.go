@@ -17,6 +17,7 @@ const (
 	payloadAdvice    = 2 << 10   // bytes; larger payloads get a warning
 	headersLimit     = 8 << 10   // bytes
 	errorTextLimit   = 8 << 10   // bytes
+	reasonLimit      = 1000      // characters of what a person says
 	maxAttemptsLimit = 1_000_000
 )
 

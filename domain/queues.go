@@ -138,19 +138,31 @@ func (s QueueSettings) check() error {
 //
 // Errors: InvalidError for a setting out of bounds, ErrNotMigrated; ErrUnknownQueue when
 // another transaction is creating the queue and this one cannot see it: retry the transaction.
+//
+// The order is this program's; a person's is By.SetQueue.
 func SetQueue(ctx context.Context, db DBTX, name string, change QueueChange) (QueueSettings, error) {
-	settings, err := setQueue(ctx, db, name, change)
+	return ThisProgram().SetQueue(ctx, db, name, change)
+}
+
+// SetQueue is the function SetQueue, by a person. What it changes, from what to what, is an
+// event; nothing is when every setting is as it was.
+func (by By) SetQueue(ctx context.Context, db DBTX, name string, change QueueChange) (QueueSettings, error) {
+	by, err := by.Check()
+	if err != nil {
+		return QueueSettings{}, err
+	}
+	settings, err := by.setQueue(ctx, db, name, change)
 	if err != nil {
 		return QueueSettings{}, fmt.Errorf("set queue %q: %w", name, explain(err))
 	}
 	return settings, nil
 }
 
-func setQueue(ctx context.Context, db DBTX, name string, change QueueChange) (QueueSettings, error) {
+func (by By) setQueue(ctx context.Context, db DBTX, name string, change QueueChange) (QueueSettings, error) {
 	if err := change.check(name); err != nil {
 		return QueueSettings{}, err
 	}
-	settings, err := changeQueue(ctx, db, name, change)
+	settings, err := by.changeQueue(ctx, db, name, change)
 	// A queue that exists is not inserted on trial: with one setting given, the others at their
 	// defaults could be out of bounds where its own are not.
 	if !errors.Is(err, ErrUnknownQueue) {
@@ -163,12 +175,13 @@ func setQueue(ctx context.Context, db DBTX, name string, change QueueChange) (Qu
 	created, err := gen.New().CreateQueue(ctx, db, gen.CreateQueueParams{
 		Name: name, Ordered: settings.Ordered, MaxAttempts: int32(settings.MaxAttempts), RetentionMode: settings.RetentionMode,
 		KeepFor: settings.KeepFor, Retention: settings.Retention, DedupeWindow: settings.DedupeWindow, Ring: settings.Ring,
+		Actor: by.Actor, Reason: by.Reason,
 	})
 	if err != nil || created == 1 {
 		return settings, err
 	}
 	// Somebody else has just created it, with other settings perhaps.
-	settings, err = changeQueue(ctx, db, name, change)
+	settings, err = by.changeQueue(ctx, db, name, change)
 	if errors.Is(err, ErrUnknownQueue) {
 		err = errUnseenQueue
 	}
@@ -189,10 +202,11 @@ func (c QueueChange) check(name string) error {
 	return err
 }
 
-func changeQueue(ctx context.Context, db DBTX, name string, change QueueChange) (QueueSettings, error) {
+func (by By) changeQueue(ctx context.Context, db DBTX, name string, change QueueChange) (QueueSettings, error) {
 	params := gen.SetQueueParams{
 		Name: name, Ordered: change.Ordered, RetentionMode: change.RetentionMode, KeepFor: change.KeepFor,
 		Retention: change.Retention, DedupeWindow: change.DedupeWindow, Ring: change.Ring,
+		Actor: by.Actor, Reason: by.Reason,
 	}
 	if change.MaxAttempts != nil {
 		params.MaxAttempts = new(int32(*change.MaxAttempts))
@@ -215,20 +229,36 @@ func changeQueue(ctx context.Context, db DBTX, name string, change QueueChange) 
 const orderedIsFixed = "the queue has jobs, pending, claimed, failed or dead, and each carries what it was at its enqueue: drain the queue first, or use another one"
 
 // PauseQueue stops claims from a queue, from the commit on; what is claimed runs on. Pausing
-// twice is fine. ErrUnknownQueue: there is no such queue.
+// twice is fine. ErrUnknownQueue: there is no such queue. The order is this program's; a
+// person's is By.PauseQueue.
 func PauseQueue(ctx context.Context, db DBTX, name string) error {
-	return setPaused(ctx, db, "pause", name, true)
+	return ThisProgram().PauseQueue(ctx, db, name)
 }
 
 // ResumeQueue lets a queue's jobs be claimed again. Workers find them at their next poll.
-// Resuming twice is fine. ErrUnknownQueue: there is no such queue.
+// Resuming twice is fine. ErrUnknownQueue: there is no such queue. The order is this program's;
+// a person's is By.ResumeQueue.
 func ResumeQueue(ctx context.Context, db DBTX, name string) error {
-	return setPaused(ctx, db, "resume", name, false)
+	return ThisProgram().ResumeQueue(ctx, db, name)
 }
 
-func setPaused(ctx context.Context, db DBTX, action, name string, paused bool) error {
-	changed, err := gen.New().PauseQueue(ctx, db, gen.PauseQueueParams{Name: name, Paused: paused})
-	if err == nil && changed == 0 {
+// PauseQueue is the function PauseQueue, by a person.
+func (by By) PauseQueue(ctx context.Context, db DBTX, name string) error {
+	return by.setPaused(ctx, db, "pause", name, true)
+}
+
+// ResumeQueue is the function ResumeQueue, by a person.
+func (by By) ResumeQueue(ctx context.Context, db DBTX, name string) error {
+	return by.setPaused(ctx, db, "resume", name, false)
+}
+
+func (by By) setPaused(ctx context.Context, db DBTX, action, name string, paused bool) error {
+	by, err := by.Check()
+	if err != nil {
+		return err
+	}
+	found, err := gen.New().PauseQueue(ctx, db, gen.PauseQueueParams{Name: name, Paused: paused, Actor: by.Actor, Reason: by.Reason})
+	if err == nil && found == 0 {
 		err = ErrUnknownQueue
 	}
 	if err != nil {

@@ -31,22 +31,45 @@ func (q *Queries) CountHeldJobs(ctx context.Context, db DBTX, workerID string) (
 	return count, err
 }
 
-const drainWorker = `-- name: DrainWorker :execrows
-UPDATE holdfast.workers AS worker
-SET status = 'draining'
-WHERE worker.id = $1::text
-    AND worker.status = 'alive'
+const drainWorker = `-- name: DrainWorker :one
+WITH drained AS (
+    UPDATE holdfast.workers AS worker
+    SET status = 'draining'
+    WHERE worker.id = $1::text
+        AND worker.status = 'alive'
+    RETURNING worker.id
+),
+noted AS (
+    INSERT INTO holdfast.events (event, worker_id, actor, detail)
+    SELECT
+        'worker_drained'::holdfast.event_kind,
+        drained.id,
+        $2::text,
+        NULLIF($3::text, '')
+    FROM drained
+    WHERE $2::text IS NOT NULL
+)
+SELECT count(*)
+FROM drained
 `
 
+type DrainWorkerParams struct {
+	ID     string
+	Actor  *string
+	Reason string
+}
+
 // DrainWorker tells a live worker to stop claiming and to finish what it holds. Called by
-// the worker itself when it stops. Zero rows: it is not alive.
-// Index: workers_pkey. Locks: the worker's row.
-func (q *Queries) DrainWorker(ctx context.Context, db DBTX, id string) (int64, error) {
-	result, err := db.Exec(ctx, drainWorker, id)
+// the worker itself when it stops, which leaves no event, and for a person, which does. Zero: it
+// is not alive. Index: workers_pkey. Locks: the worker's row.
+func (q *Queries) DrainWorker(ctx context.Context, db DBTX, arg DrainWorkerParams) (int64, error) {
+	row := db.QueryRow(ctx, drainWorker, arg.ID, arg.Actor, arg.Reason)
+	var count int64
+	err := row.Scan(&count)
 	if err != nil {
-		return 0, fmt.Errorf("query DrainWorker: %w", err)
+		err = fmt.Errorf("query DrainWorker: %w", err)
 	}
-	return result.RowsAffected(), nil
+	return count, err
 }
 
 const leaveWorker = `-- name: LeaveWorker :execrows

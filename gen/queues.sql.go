@@ -13,30 +13,42 @@ import (
 )
 
 const createQueue = `-- name: CreateQueue :execrows
-INSERT INTO holdfast.queues (
-    name,
-    ordered,
-    max_attempts,
-    retention_mode,
-    keep_for,
-    retention,
-    dedupe_window,
-    ring
+WITH created AS (
+    INSERT INTO holdfast.queues (
+        name,
+        ordered,
+        max_attempts,
+        retention_mode,
+        keep_for,
+        retention,
+        dedupe_window,
+        ring
+    )
+    VALUES (
+        $3::text,
+        $4::boolean,
+        $5::integer,
+        $6::holdfast.retention_mode,
+        $7::interval,
+        $8::interval,
+        $9::interval,
+        $10::boolean
+    )
+    ON CONFLICT (name) DO NOTHING
+    RETURNING name
 )
-VALUES (
+INSERT INTO holdfast.events (event, queue, actor, detail)
+SELECT
+    'queue_changed'::holdfast.event_kind,
+    created.name,
     $1::text,
-    $2::boolean,
-    $3::integer,
-    $4::holdfast.retention_mode,
-    $5::interval,
-    $6::interval,
-    $7::interval,
-    $8::boolean
-)
-ON CONFLICT (name) DO NOTHING
+    concat_ws(': ', 'created', NULLIF($2::text, ''))
+FROM created
 `
 
 type CreateQueueParams struct {
+	Actor         string
+	Reason        string
 	Name          string
 	Ordered       bool
 	MaxAttempts   int32
@@ -52,6 +64,8 @@ type CreateQueueParams struct {
 // same new queue waits for the first. Index: queues_pkey.
 func (q *Queries) CreateQueue(ctx context.Context, db DBTX, arg CreateQueueParams) (int64, error) {
 	result, err := db.Exec(ctx, createQueue,
+		arg.Actor,
+		arg.Reason,
 		arg.Name,
 		arg.Ordered,
 		arg.MaxAttempts,
@@ -176,26 +190,59 @@ func (q *Queries) ListQueues(ctx context.Context, db DBTX, maxRows int32) ([]Lis
 	return items, nil
 }
 
-const pauseQueue = `-- name: PauseQueue :execrows
-UPDATE holdfast.queues AS queue
-SET paused = $1::boolean
-WHERE queue.name = $2::text
+const pauseQueue = `-- name: PauseQueue :one
+WITH found AS MATERIALIZED (
+    SELECT
+        queue.name,
+        queue.paused
+    FROM holdfast.queues AS queue
+    WHERE queue.name = $1::text
+    FOR UPDATE OF queue
+),
+changed AS (
+    UPDATE holdfast.queues AS queue
+    SET paused = $2::boolean
+    FROM found
+    WHERE queue.name = found.name
+        AND found.paused <> $2::boolean
+    RETURNING queue.name
+),
+noted AS (
+    INSERT INTO holdfast.events (event, queue, actor, detail)
+    SELECT
+        CASE WHEN $2::boolean THEN 'queue_paused'::holdfast.event_kind ELSE 'queue_resumed'::holdfast.event_kind END,
+        changed.name,
+        $3::text,
+        NULLIF($4::text, '')
+    FROM changed
+)
+SELECT count(*)
+FROM found
 `
 
 type PauseQueueParams struct {
-	Paused bool
 	Name   string
+	Paused bool
+	Actor  string
+	Reason string
 }
 
 // PauseQueue pauses a queue, or resumes it. Called by domain/queues.go. Each claim reads the
-// setting, so it holds from the commit on; what is claimed runs on. Zero rows: no such queue.
-// Index: queues_pkey. Locks: the queue's row.
+// setting, so it holds from the commit on; what is claimed runs on. Zero: no such queue. One
+// that is paused, or is not, already leaves no event. Index: queues_pkey. Locks: the queue's row.
 func (q *Queries) PauseQueue(ctx context.Context, db DBTX, arg PauseQueueParams) (int64, error) {
-	result, err := db.Exec(ctx, pauseQueue, arg.Paused, arg.Name)
+	row := db.QueryRow(ctx, pauseQueue,
+		arg.Name,
+		arg.Paused,
+		arg.Actor,
+		arg.Reason,
+	)
+	var count int64
+	err := row.Scan(&count)
 	if err != nil {
-		return 0, fmt.Errorf("query PauseQueue: %w", err)
+		err = fmt.Errorf("query PauseQueue: %w", err)
 	}
-	return result.RowsAffected(), nil
+	return count, err
 }
 
 const setQueue = `-- name: SetQueue :one
@@ -239,7 +286,20 @@ WITH wanted AS MATERIALIZED (
                         AND job.queue = $8::text
                 )
             )
-        ) AS refused
+        ) AS refused,
+        concat_ws(
+            ', ',
+            CASE WHEN $1::boolean <> queue.ordered THEN 'ordered ' || queue.ordered || ' to ' || $1::boolean END,
+            CASE WHEN $2::integer <> queue.max_attempts THEN 'max attempts ' || queue.max_attempts || ' to ' || $2::integer END,
+            CASE
+                WHEN $3::holdfast.retention_mode <> queue.retention_mode
+                    THEN 'retention mode ' || queue.retention_mode || ' to ' || $3::holdfast.retention_mode
+            END,
+            CASE WHEN $4::interval <> queue.keep_for THEN 'keep for ' || queue.keep_for || ' to ' || $4::interval END,
+            CASE WHEN $5::interval <> queue.retention THEN 'retention ' || queue.retention || ' to ' || $5::interval END,
+            CASE WHEN $6::interval <> queue.dedupe_window THEN 'dedupe window ' || queue.dedupe_window || ' to ' || $6::interval END,
+            CASE WHEN $7::boolean <> queue.ring THEN 'ring ' || queue.ring || ' to ' || $7::boolean END
+        ) AS changes
     FROM holdfast.queues AS queue
     WHERE queue.name = $8::text
     FOR UPDATE OF queue
@@ -257,7 +317,19 @@ changed AS (
     FROM wanted
     WHERE queue.name = wanted.name
         AND NOT wanted.refused
-    RETURNING queue.name
+    RETURNING
+        queue.name,
+        wanted.changes
+),
+noted AS (
+    INSERT INTO holdfast.events (event, queue, actor, detail)
+    SELECT
+        'queue_changed'::holdfast.event_kind,
+        changed.name,
+        $9::text,
+        concat_ws(': ', changed.changes, NULLIF($10::text, ''))
+    FROM changed
+    WHERE changed.changes <> ''
 )
 SELECT
     wanted.name,
@@ -282,6 +354,8 @@ type SetQueueParams struct {
 	DedupeWindow  *time.Duration
 	Ring          *bool
 	Name          string
+	Actor         string
+	Reason        string
 }
 
 type SetQueueRow struct {
@@ -301,7 +375,8 @@ type SetQueueRow struct {
 // them. Called by domain/queues.go. Zero rows: no such queue. Refused: the queue is to be
 // ordered or not to be, and has jobs that carry the other stamp; nothing was changed. The row
 // is locked before it is read, so of two callers at once the second changes what the first
-// left. An enqueue takes no lock here: one that is under way stamps its job the old way.
+// left. An enqueue takes no lock here: one that is under way stamps its job the old way. What
+// was changed, from what to what, is an event; a call that changes nothing leaves none.
 // Index: queues_pkey; for a change of ordered also inbox_claim_idx, inbox_lane_idx,
 // inbox_dead_idx, and all of inbox_processing_idx, whose size is that of the work in flight.
 // Locks: the queue's row.
@@ -315,6 +390,8 @@ func (q *Queries) SetQueue(ctx context.Context, db DBTX, arg SetQueueParams) (Se
 		arg.DedupeWindow,
 		arg.Ring,
 		arg.Name,
+		arg.Actor,
+		arg.Reason,
 	)
 	var i SetQueueRow
 	err := row.Scan(

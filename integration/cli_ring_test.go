@@ -198,7 +198,7 @@ since TIME
 last seen SPAN ago
 queues default: 1024 of 1024 buckets
 kinds note print
-says version=1.2.0 affinity=ring kinds=["note", "print"] worker_ttl_seconds=600
+says version=1.2.0 kinds=["note", "print"] worker_ttl_seconds=600 affinity=ring
 holds 3
 
 JOB QUEUE KIND KEY ATTEMPT GENERATION CLAIMED LEASE

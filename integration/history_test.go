@@ -128,6 +128,7 @@ func (s *stage) play(t *rapid.T) int64 {
 		"reclaim":       h.reclaim,
 		"keep house":    either(h.reclaim, h.keepHouse),
 		"redrive":       h.redrive,
+		"operate":       either(h.cancel, h.release, h.purge, h.evict),
 		"set queue":     either(h.setQueue, h.pause),
 		"registry":      either(h.join, h.beat, h.beat, h.drain, h.leave, h.bell),
 		"effects":       either(h.mark, h.guard),

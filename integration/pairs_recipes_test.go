@@ -64,12 +64,12 @@ var pairRecipes = map[string]pairRecipe{
 	}},
 	"EnsureQueue": {starts: []string{"nothing"}, args: always(pairQueue)},
 	"CreateQueue": {starts: []string{"nothing"}, args: always(gen.CreateQueueParams{
-		Name: pairQueue, Ordered: true, MaxAttempts: 5, RetentionMode: gen.HoldfastRetentionModeDrop, Retention: longTime, DedupeWindow: time.Hour,
+		Name: pairQueue, Ordered: true, MaxAttempts: 5, RetentionMode: gen.HoldfastRetentionModeDrop, Retention: longTime, DedupeWindow: time.Hour, Actor: "anna",
 	})},
 	"SetQueue": {starts: []string{"a queue", "waiting"}, args: func(session int) any {
-		return gen.SetQueueParams{Name: pairQueue, Ordered: new(true), MaxAttempts: new(int32(7 + session))}
+		return gen.SetQueueParams{Name: pairQueue, Ordered: new(true), MaxAttempts: new(int32(7 + session)), Actor: "anna", Reason: "why"}
 	}},
-	"PauseQueue": {starts: []string{"waiting", "lane"}, args: always(gen.PauseQueueParams{Name: pairQueue, Paused: true})},
+	"PauseQueue": {starts: []string{"waiting", "lane"}, args: always(gen.PauseQueueParams{Name: pairQueue, Paused: true, Actor: "anna"})},
 
 	"ClaimJobs": {starts: []string{"waiting"}, passes: true, args: func(session int) any {
 		return gen.ClaimJobsParams{WorkerID: fmt.Sprint("w", session), Queue: pairQueue, PartitionBuckets: pairPlace, Floors: make([]time.Time, 1), Quota: 5, Batch: 5, Lease: 90 * time.Second}
@@ -99,16 +99,27 @@ var pairRecipes = map[string]pairRecipe{
 		IDs: pairIDs, LeaseGenerations: pairFence, Settlings: []bool{false}, Details: []string{"refused"}, WorkerID: "w1",
 	})},
 	"ReclaimExpiredLeases": {starts: []string{"expired", "last try"}, passes: true, args: always(gen.ReclaimExpiredLeasesParams{Batch: 5})},
-	"RedriveJobs":          {starts: []string{"dead"}, args: always(gen.RedriveJobsParams{PartitionBuckets: pairPlace, IDs: pairIDs})},
+	"RedriveJobs":          {starts: []string{"dead"}, args: always(gen.RedriveJobsParams{PartitionBuckets: pairPlace, IDs: pairIDs, Actor: "anna", MaxAttempts: new(int32(7))})},
+	"PurgeJobs":            {starts: []string{"dead"}, args: always(gen.PurgeJobsParams{PartitionBuckets: pairPlace, IDs: pairIDs, Actor: "anna"})},
+	"CancelJobs":           {starts: []string{"waiting", "held"}, passes: true, args: always(gen.CancelJobsParams{PartitionBuckets: pairPlace, IDs: pairIDs, Actor: "anna", Reason: "why"})},
+	"ReleaseClaims": {starts: []string{"held"}, passes: true, fenced: whenHeld, args: always(gen.ReleaseClaimsParams{
+		PartitionBuckets: pairPlace, IDs: pairIDs, LeaseGenerations: pairFence, WorkerIds: []string{"w1"}, Actor: "anna",
+	})},
 
 	"MarkHandled": {starts: []string{"a queue", "old"}, args: always(gen.MarkHandledParams{Scope: "effect", Key: "key", JobID: pairID})},
 	"GuardResource": {starts: []string{"a queue", "held", "old"}, args: func(session int) any {
 		return gen.GuardResourceParams{Resource: "r", Token: pairToken + 2 - int64(session)} // The second is lower than the first.
 	}},
 
-	"JoinWorker":           {starts: []string{"a queue"}, args: always(gen.JoinWorkerParams{ID: "w1", Queues: []string{pairQueue}, Metadata: json.RawMessage("{}")})},
-	"BeatWorker":           {starts: []string{"waiting", "old"}, args: always(gen.BeatWorkerParams{ID: "w1", Metadata: json.RawMessage(`{"beat": 1}`)})},
-	"DrainWorker":          {starts: []string{"waiting", "old"}, args: always("w1")},
+	"JoinWorker": {starts: []string{"a queue"}, args: always(gen.JoinWorkerParams{ID: "w1", Queues: []string{pairQueue}, Metadata: json.RawMessage("{}")})},
+	"BeatWorker": {starts: []string{"waiting", "old"}, args: always(gen.BeatWorkerParams{ID: "w1", Metadata: json.RawMessage(`{"beat": 1}`)})},
+	"DrainWorker": {starts: []string{"waiting", "old"}, args: func(session int) any {
+		if session == 1 {
+			return gen.DrainWorkerParams{ID: "w1"} // The worker itself.
+		}
+		return gen.DrainWorkerParams{ID: "w1", Actor: new("anna")}
+	}},
+	"EvictWorker":          {starts: []string{"waiting"}, args: always(gen.EvictWorkerParams{ID: "w1", Actor: "anna"})},
 	"LeaveWorker":          {starts: []string{"waiting", "old"}, args: always("w1")},
 	"MarkStaleWorkersDead": {starts: []string{"old"}, passes: true, args: always(gen.MarkStaleWorkersDeadParams{TTL: 30 * time.Second, Batch: 5})},
 	"DeleteDeadWorkers":    {starts: []string{"dead worker"}, passes: true, args: always(gen.DeleteDeadWorkersParams{Age: longTime, Batch: 5})},

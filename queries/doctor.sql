@@ -126,7 +126,7 @@ WHERE NOT queue.paused
         SELECT
         FROM holdfast.workers AS worker
         WHERE worker.status = 'alive'
-            AND worker.last_seen_at > now() - make_interval(secs => COALESCE((worker.metadata ->> 'ttl_seconds')::float8, 30))
+            AND worker.last_seen_at > now() - make_interval(secs => COALESCE((worker.metadata ->> 'worker_ttl_seconds')::float8, 30))
             AND queue.name = ANY(worker.queues)
     )
 ORDER BY queue.name
@@ -318,7 +318,7 @@ SELECT
     (now() - worker.last_seen_at)::interval AS silence
 FROM holdfast.workers AS worker
 WHERE worker.status = 'alive'
-    AND worker.last_seen_at > now() - make_interval(secs => COALESCE((worker.metadata ->> 'ttl_seconds')::float8, 30))
+    AND worker.last_seen_at > now() - make_interval(secs => COALESCE((worker.metadata ->> 'worker_ttl_seconds')::float8, 30))
     AND @id::text IN ('', worker.id)
     AND @host::text IN ('', worker.metadata ->> 'host')
 ORDER BY

@@ -1,11 +1,26 @@
--- name: DrainWorker :execrows
+-- name: DrainWorker :one
 -- DrainWorker tells a live worker to stop claiming and to finish what it holds. Called by
--- the worker itself when it stops. Zero rows: it is not alive.
--- Index: workers_pkey. Locks: the worker's row.
-UPDATE holdfast.workers AS worker
-SET status = 'draining'
-WHERE worker.id = @id::text
-    AND worker.status = 'alive';
+-- the worker itself when it stops, which leaves no event, and for a person, which does. Zero: it
+-- is not alive. Index: workers_pkey. Locks: the worker's row.
+WITH drained AS (
+    UPDATE holdfast.workers AS worker
+    SET status = 'draining'
+    WHERE worker.id = @id::text
+        AND worker.status = 'alive'
+    RETURNING worker.id
+),
+noted AS (
+    INSERT INTO holdfast.events (event, worker_id, actor, detail)
+    SELECT
+        'worker_drained'::holdfast.event_kind,
+        drained.id,
+        sqlc.narg('actor')::text,
+        NULLIF(@reason::text, '')
+    FROM drained
+    WHERE sqlc.narg('actor')::text IS NOT NULL
+)
+SELECT count(*)
+FROM drained;
 
 -- name: LeaveWorker :execrows
 -- LeaveWorker marks a worker dead that has finished its drain. Called by domain/drain.go as

@@ -13,11 +13,11 @@ import (
 func deadCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "dead",
-		Usage: "look at failed and dead-lettered jobs",
-		Subcommands: []*cli.Command{
+		Usage: "look at failed and dead-lettered jobs, put them back or delete them",
+		Subcommands: append([]*cli.Command{
 			deadGroupsCommand(),
 			deadListCommand(),
-		},
+		}, deadOperateCommands()...),
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 func jobsCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "jobs",
-		Usage: "look at jobs",
-		Subcommands: []*cli.Command{
+		Usage: "look at jobs, cancel, release, redrive and purge them",
+		Subcommands: append([]*cli.Command{
 			{
 				Name:      "show",
 				Usage:     "print everything that is known of a job, and its story",
@@ -24,9 +24,9 @@ func jobsCommand() *cli.Command {
 				Flags:     append([]cli.Flag{outputFlag()}, databaseFlags()...),
 				Action:    withArgs(1, 1, showJob),
 			},
-			listJobsCommand(),
 			explainCommand(),
-		},
+			listJobsCommand(),
+		}, jobsOperateCommands()...),
 	}
 }
 

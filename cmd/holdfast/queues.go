@@ -36,21 +36,21 @@ func queuesCommand() *cli.Command {
 					&cli.StringFlag{Name: "dedupe-window", Usage: "`DURATION` for which an idempotency key stays taken, such as 7d", DefaultText: "unchanged"},
 					&cli.BoolFlag{Name: "ring", Usage: "let an enqueue wake a worker, or with =false do not", DisableDefaultText: true},
 					outputFlag(),
-				}, databaseFlags()...),
+				}, append(operatorFlags(), databaseFlags()...)...),
 				Action: withArgs(1, 1, setQueue),
 			},
 			{
 				Name:      "pause",
 				Usage:     "stop claims from a queue; what is claimed runs on",
 				ArgsUsage: "NAME",
-				Flags:     databaseFlags(),
+				Flags:     append(operatorFlags(), databaseFlags()...),
 				Action:    withArgs(1, 1, pauseQueue),
 			},
 			{
 				Name:      "resume",
 				Usage:     "let the jobs of a paused queue be claimed again",
 				ArgsUsage: "NAME",
-				Flags:     databaseFlags(),
+				Flags:     append(operatorFlags(), databaseFlags()...),
 				Action:    withArgs(1, 1, resumeQueue),
 			},
 		},
@@ -62,8 +62,12 @@ func setQueue(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	by, err := operator(c)
+	if err != nil {
+		return err
+	}
 	return withDatabase(c, func(pool *pgxpool.Pool) error {
-		settings, err := domain.SetQueue(c.Context, pool, c.Args().First(), change)
+		settings, err := by.SetQueue(c.Context, pool, c.Args().First(), change)
 		if err != nil {
 			return err
 		}
@@ -152,18 +156,25 @@ func newQueueItem(queue domain.QueueSettings) queueItem {
 }
 
 func pauseQueue(c *cli.Context) error {
-	return operateQueue(c, domain.PauseQueue, "is paused: nothing is claimed from it, what is claimed runs on")
+	return operateQueue(c, func(by domain.By) queueOrder { return by.PauseQueue }, "is paused: nothing is claimed from it, what is claimed runs on")
 }
 
 func resumeQueue(c *cli.Context) error {
-	return operateQueue(c, domain.ResumeQueue, "is resumed: its jobs are claimed again")
+	return operateQueue(c, func(by domain.By) queueOrder { return by.ResumeQueue }, "is resumed: its jobs are claimed again")
 }
 
+// queueOrder is what a person orders of a queue.
+type queueOrder func(ctx context.Context, db domain.DBTX, name string) error
+
 // operateQueue does something to the queue that is named, and says what became of it.
-func operateQueue(c *cli.Context, operate func(ctx context.Context, db domain.DBTX, name string) error, done string) error {
+func operateQueue(c *cli.Context, order func(by domain.By) queueOrder, done string) error {
+	by, err := operator(c)
+	if err != nil {
+		return err
+	}
 	return withDatabase(c, func(pool *pgxpool.Pool) error {
 		name := c.Args().First()
-		if err := operate(c.Context, pool, name); err != nil {
+		if err := order(by)(c.Context, pool, name); err != nil {
 			return err
 		}
 		fmt.Fprintln(c.App.Writer, name, done)

@@ -19,7 +19,7 @@ import (
 func workersCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "workers",
-		Usage: "look at workers and drain them",
+		Usage: "look at workers, drain and evict them",
 		Subcommands: []*cli.Command{
 			{
 				Name:  "list",
@@ -35,9 +35,10 @@ func workersCommand() *cli.Command {
 				Name:      "drain",
 				Usage:     "tell a worker to stop claiming, finish what it holds and leave",
 				ArgsUsage: "ID",
-				Flags:     databaseFlags(),
+				Flags:     append(operatorFlags(), databaseFlags()...),
 				Action:    withArgs(1, 1, drainWorker),
 			},
+			workersEvictCommand(),
 		},
 	}
 }
@@ -101,9 +102,13 @@ func plain(value json.RawMessage) string {
 }
 
 func drainWorker(c *cli.Context) error {
+	by, err := operator(c)
+	if err != nil {
+		return err
+	}
 	return withDatabase(c, func(pool *pgxpool.Pool) error {
 		id := c.Args().First()
-		err := domain.Drain(c.Context, pool, id)
+		err := by.Drain(c.Context, pool, id)
 		if errors.Is(err, domain.ErrWorkerUnknown) {
 			return fmt.Errorf("no worker with the id %q is alive: `holdfast workers list --all` shows those that drain or died", id)
 		}

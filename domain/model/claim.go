@@ -82,6 +82,9 @@ func (q *Queue) dueBetween(where place, limit int, floor, then time.Time) []*dom
 
 func (q *Queue) claim(job *domain.JobRecord, workerID string, lease time.Duration) {
 	q.leaveLine(job)
+	if job.Ordered {
+		q.occupyLane(job)
+	}
 	now := q.now()
 	deadline := toMicroseconds(now.Add(lease))
 	q.advanceEpoch()

@@ -90,6 +90,7 @@ func playHistory(t *rapid.T) {
 		"reclaim":     h.reclaim,
 		"keep house":  h.keepHouse,
 		"redrive":     h.redrive,
+		"operate":     h.operate,
 		"set queue":   h.setQueue,
 		"registry":    h.registry,
 		"effects":     h.effects,
@@ -245,14 +246,49 @@ func (h history) keepHouse(t *rapid.T) {
 	must(t, err)
 }
 
-func (h history) redrive(t *rapid.T) {
+func (h history) drawIDs(t *rapid.T) []domain.JobID {
 	if len(h.ids) == 0 {
 		t.Skip("there is no job")
 	}
-	asked := rapid.SliceOfN(rapid.SampledFrom(h.ids), 1, 5).Draw(t, "jobs")
-	done, err := h.queue.Redrive(t.Context(), asked...)
+	return rapid.SliceOfN(rapid.SampledFrom(h.ids), 1, 5).Draw(t, "jobs")
+}
+
+func (h history) redrive(t *rapid.T) {
+	asked := h.drawIDs(t)
+	done, err := h.queue.Redrive(t.Context(), anna, 0, asked...)
 	must(t, err)
 	h.redriven(t, asked, done)
+}
+
+// operate plays what else a person does to jobs.
+func (h history) operate(t *rapid.T) {
+	switch rapid.IntRange(0, 3).Draw(t, "what") {
+	case 0:
+		asked := h.drawIDs(t)
+		done, err := h.queue.Cancel(t.Context(), anna, asked...)
+		must(t, err)
+		h.cancelled(t, asked, done)
+	case 1:
+		asked := h.drawIDs(t)
+		done, err := h.queue.Purge(t.Context(), anna, asked...)
+		must(t, err)
+		h.purged(t, asked, done)
+	case 2:
+		_, jobs := h.drawClaims(t)
+		var claims []domain.Claim
+		for _, job := range jobs {
+			claims = append(claims, job.Claim)
+		}
+		done, err := h.queue.Release(t.Context(), anna, claims...)
+		must(t, err)
+		h.freed(t, claims, done)
+	default:
+		worker := someWorker.Draw(t, "worker")
+		released, err := h.queue.Evict(t.Context(), anna, worker)
+		if held := h.left(worker); held != released || err != nil && (held > 0 || !errors.Is(err, domain.ErrWorkerUnknown)) {
+			t.Fatalf("the eviction of %s, which holds %d jobs: %d, %v", worker, held, released, err)
+		}
+	}
 }
 
 func (h history) setQueue(t *rapid.T) {

@@ -94,12 +94,16 @@ func (q *Queue) enterLane(job *domain.JobRecord) {
 	own.waiting = slices.Insert(own.waiting, at, job)
 }
 
-// leaveLane takes a job that is being claimed out of those that wait.
+// leaveLane takes a job out of those that wait.
 func (q *Queue) leaveLane(job *domain.JobRecord) {
 	own := q.lanes[placeOf(job)].byKey[job.PartitionKey]
 	at, _ := slices.BinarySearchFunc(own.waiting, job, compareSeq)
 	own.waiting = slices.Delete(own.waiting, at, at+1)
-	own.running = job
+}
+
+// occupyLane makes a job the one of its lane that runs.
+func (q *Queue) occupyLane(job *domain.JobRecord) {
+	q.lanes[placeOf(job)].byKey[job.PartitionKey].running = job
 }
 
 func compareSeq(a, b *domain.JobRecord) int {

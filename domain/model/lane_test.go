@@ -94,7 +94,7 @@ func TestInOrder_RedrivenJobRunsAfterTheOneInFlight(t *testing.T) {
 	third := w.enqueue(model.NewJob{Key: "a"})
 	w.settle(w.wantClaimed(first)[0], domain.Outcome{Verdict: domain.Fail})
 	running := w.wantClaimed(second)
-	if _, err := w.Redrive(t.Context(), first); err != nil {
+	if _, err := w.Redrive(t.Context(), anna, 0, first); err != nil {
 		t.Fatal(err)
 	}
 	w.wantClaimed()

@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -159,23 +160,70 @@ func (l *ledger) reclaimed(t *rapid.T, now time.Time, all []domain.Reclaimed) {
 }
 
 // left holds, with agrees, that a worker leaves no claim behind and no attempt spent.
-func (l *ledger) left(workerID string) {
+func (l *ledger) left(workerID string) (held int) {
 	for _, known := range l.jobs {
 		if known.claim != nil && known.claim.WorkerID == workerID {
-			known.claim, known.status = nil, domain.StatusPending
-			known.attempts--
+			known.giveBack()
+			held++
+		}
+	}
+	return held
+}
+
+func (f *fact) giveBack() {
+	f.claim, f.status = nil, domain.StatusPending
+	f.attempts--
+}
+
+// freed holds that a person takes exactly the live ones of the claims.
+func (l *ledger) freed(t *rapid.T, claims []domain.Claim, done []domain.JobID) {
+	for _, claim := range claims {
+		live := l.live(claim)
+		if live {
+			l.jobs[claim.ID].giveBack()
+			done = slices.DeleteFunc(done, func(id domain.JobID) bool { return id == claim.ID })
+		}
+	}
+	if len(done) > 0 {
+		t.Fatalf("of claims %+v those of %s were released", claims, done)
+	}
+}
+
+// cancelled holds that exactly the jobs that are not finished are.
+func (l *ledger) cancelled(t *rapid.T, asked, done []domain.JobID) {
+	for _, id := range asked {
+		known := l.jobs[id]
+		unfinished := known.status == domain.StatusPending || known.status == domain.StatusProcessing
+		if slices.Contains(done, id) != unfinished {
+			t.Fatalf("the cancellation of a job in state %s: %t", known.status, !unfinished)
+		}
+	}
+	for _, id := range done {
+		l.jobs[id].status, l.jobs[id].claim = domain.StatusFailed, nil
+	}
+}
+
+// purged holds that exactly the dead ones are, and that their keys are free.
+func (l *ledger) purged(t *rapid.T, asked, done []domain.JobID) {
+	l.areDead(t, "purge", asked, done)
+	for _, id := range done {
+		l.jobs[id].status, l.jobs[id].dropped = domain.StatusCompleted, true
+		maps.DeleteFunc(l.once, func(_ string, held onceFact) bool { return held.id == id })
+	}
+}
+
+func (l *ledger) areDead(t *rapid.T, what string, asked, done []domain.JobID) {
+	for _, id := range asked {
+		known := l.jobs[id]
+		dead := known.status == domain.StatusFailed || known.status == domain.StatusDeadLetter
+		if slices.Contains(done, id) != dead {
+			t.Fatalf("the %s of a job in state %s: %t", what, known.status, !dead)
 		}
 	}
 }
 
 func (l *ledger) redriven(t *rapid.T, asked, done []domain.JobID) {
-	for _, id := range asked {
-		known := l.jobs[id]
-		dead := known.status == domain.StatusFailed || known.status == domain.StatusDeadLetter
-		if slices.Contains(done, id) != dead {
-			t.Fatalf("the redrive of a job in state %s: %t", known.status, !dead)
-		}
-	}
+	l.areDead(t, "redrive", asked, done)
 	for _, id := range done {
 		l.jobs[id].status, l.jobs[id].attempts = domain.StatusPending, 0
 	}

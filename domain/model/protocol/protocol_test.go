@@ -18,6 +18,7 @@ var (
 	lane     = Bounds{Jobs: 2, Keepers: 1, MaxAttempts: [maxJobs]int8{2, 1}, Patience: 1, Lane: true, Releases: 1}
 	again    = Bounds{Jobs: 1, Keepers: 1, MaxAttempts: [maxJobs]int8{1}, Patience: 1, Releases: 1, Redrives: 1}
 	depart   = Bounds{Jobs: 1, Keepers: 1, MaxAttempts: [maxJobs]int8{2}, Patience: 1, Releases: 1, Departs: true}
+	ordered  = Bounds{Jobs: 1, Keepers: 1, MaxAttempts: [maxJobs]int8{1}, Patience: 1, Redrives: 1, Orders: 2}
 	failover = Bounds{Jobs: 1, Keepers: 1, MaxAttempts: [maxJobs]int8{2}, Patience: 1, Releases: 1, Failovers: 1}
 )
 
@@ -36,6 +37,8 @@ func TestProtocol_NoOrderOfStepsBreaksAPromise(t *testing.T) {
 		{"a worker that departs", depart, 50_000},
 		{"two housekeepers", Bounds{Jobs: 1, Keepers: 2, MaxAttempts: [maxJobs]int8{2}, Patience: 1, Redrives: 1}, 50_000},
 		{"statements that outlive a lease", Bounds{Jobs: 1, Keepers: 1, MaxAttempts: [maxJobs]int8{2}, Patience: 3}, 10_000},
+		{"a person who cancels, releases and purges", ordered, 10_000},
+		{"a lane, and a person", Bounds{Jobs: 2, Keepers: 1, MaxAttempts: [maxJobs]int8{1, 1}, Patience: 1, Lane: true, Orders: 1}, 50_000},
 		{"a failover", failover, 10_000},
 	} {
 		start := time.Now()
@@ -109,6 +112,7 @@ func TestProtocol_PlantedFaultsAreFound(t *testing.T) {
 		{"a reclaim leaves jobs at their last attempt", ReclaimLeavesLastAttempt, depart, Kept, 13},
 		{"the epoch is not raised after a failover", EpochNotRaised, failover, TokensOnlyGrow, 9},
 		{"a worker leaves beside a claim of its own", LeaveBesideClaim, depart, LeavesNothingBehind, 8},
+		{"a claim that a person releases keeps its holder", ReleaseKeepsHolder, ordered, Fenced, 8},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

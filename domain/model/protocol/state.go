@@ -18,6 +18,7 @@ type Bounds struct {
 	Patience    int8 // How many ticks a transaction may see go by, as if a timeout ended it then.
 	Releases    int8 // How often each job may be given back with its attempt refunded.
 	Redrives    int8 // How often a person puts a dead job back, in all.
+	Orders      int8 // How often a person cancels, releases or purges a job, in all.
 	Lane        bool // The jobs are one lane of an ordered queue, and are enqueued as the world goes.
 	Failovers   int8 // How often the newest claim is lost by an asynchronous failover.
 	Departs     bool // The first worker may be drained, declared dead, or crash. The other lives.
@@ -45,6 +46,7 @@ const (
 	ReclaimLeavesLastAttempt       // A reclaim takes only jobs with attempts left.
 	EpochNotRaised                 // After a failover that lost a claim, its token is drawn again.
 	LeaveBesideClaim               // A worker leaves though a claim of its own still runs on the server.
+	ReleaseKeepsHolder             // A claim that a person releases keeps its holder.
 )
 
 // status is that of a job; absent is one whose enqueue has not committed.
@@ -138,7 +140,7 @@ type state struct {
 	txns     [2*maxWorkers + maxKeepers]txn // Claims, settlements, reclaims.
 	sequence uint8                          // The last token drawn.
 
-	redrives, failovers int8 // How often they happened.
+	redrives, orders, failovers int8 // How often they happened.
 }
 
 // settlement and reclaim are the places of such transactions in txns; a claim's is its worker.

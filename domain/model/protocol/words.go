@@ -21,6 +21,9 @@ const (
 	releasing
 	enqueuing
 	redriving
+	cancelling
+	freeing
+	purging
 	drainingWorker
 	declaringDead
 	beating
@@ -46,8 +49,11 @@ var kinds = [...]struct{ words, statements string }{
 	releasing:      {"worker %s releases", "ReleaseJobs"},
 	enqueuing:      {"an enqueue commits:", "EnqueueJob EnqueuePlainJob EnqueueJobs EnqueuePlainJobs"},
 	redriving:      {"a person redrives", "RedriveJobs"},
+	cancelling:     {"a person cancels", "CancelJobs"},
+	freeing:        {"a person releases", "ReleaseClaims"},
+	purging:        {"a person purges", "PurgeJobs"},
 	drainingWorker: {"worker %s is drained", "DrainWorker"},
-	declaringDead:  {"worker %s is marked dead", "MarkStaleWorkersDead"},
+	declaringDead:  {"worker %s is marked dead", "MarkStaleWorkersDead EvictWorker"},
 	beating:        {"a heartbeat of worker %s is answered", "BeatWorker"},
 	listingHeld:    {"worker %s, told to stop, finds that it holds nothing", "ListHeldClaims CountHeldJobs"},
 	leaving:        {"worker %s leaves", "LeaveWorker"},

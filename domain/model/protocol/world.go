@@ -92,7 +92,7 @@ func (m *moves) breakOff(i int) {
 	}
 }
 
-// operate plays producers, whose enqueues commit in any order, and the person who redrives.
+// operate plays producers, whose enqueues commit in any order, and a person.
 func (m *moves) operate() {
 	for j, row := range m.now.jobs {
 		next := m.now
@@ -100,7 +100,8 @@ func (m *moves) operate() {
 		case row.status == absent:
 			next.jobs[j].status = pending
 			m.emit(step{kind: enqueuing, stage: commits, job: int8(j)}, next, kept)
-		case j < m.Jobs && (row.status == failed || row.status == deadLetter) && m.now.redrives < m.Redrives:
+		case j >= m.Jobs:
+		case (row.status == failed || row.status == deadLetter) && m.now.redrives < m.Redrives:
 			next.redrives++
 			next.jobs[j].free(pending, 0)
 			next.jobs[j].attempts = 0
@@ -109,6 +110,36 @@ func (m *moves) operate() {
 			}
 			m.emit(step{kind: redriving, stage: commits, job: int8(j)}, next, kept)
 		}
+		if j < m.Jobs && m.now.orders < m.Orders && !m.now.isLocked(j) {
+			m.order(j)
+		}
+	}
+}
+
+// order plays what a person does to a job that is not locked: a locked one is left alone. Each
+// is one statement whose locks nobody sees, for they are skipped or waited for.
+func (m *moves) order(j int) {
+	row := m.now.jobs[j]
+	next := m.now
+	next.orders++
+	if row.status == processing {
+		freed := next
+		freed.jobs[j].free(pending, 0)
+		freed.jobs[j].attempts--
+		if m.Fault == ReleaseKeepsHolder {
+			freed.jobs[j].holder = row.holder
+		}
+		m.emit(step{kind: freeing, stage: commits, job: int8(j), token: row.token}, freed, kept)
+	}
+	switch row.status {
+	case pending, processing:
+		next.jobs[j].free(failed, 0)
+		next.forgetEnded()
+		m.emit(step{kind: cancelling, stage: commits, job: int8(j)}, next, kept)
+	case failed, deadLetter:
+		next.jobs[j].free(completed, 0) // There is no such job any more.
+		m.emit(step{kind: purging, stage: commits, job: int8(j)}, next, kept)
+	default:
 	}
 }
 
