@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -300,5 +301,31 @@ func TestObserver_PanicHarmsNobody(t *testing.T) {
 		w.advance(time.Second)
 		w.wantReturned()
 		equal(t, "lines about it", w.log.count("level=ERROR", "the observer panicked"), 1)
+	})
+}
+
+// Who reads the log looks for these.
+func TestLog_LinesAboutAJobHaveTheSameKeys(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.enqueue(model.NewJob{MaxAttempts: 1, Key: "order:9182", Payload: payload(t, letter{"ada"})})
+		lost := w.enqueue(model.NewJob{Kind: "hold"})
+		w.enqueue(model.NewJob{Kind: "unknown"})
+		g := newGate(t)
+		w.start(returning(errors.New("no")), worker.HandleKind("hold", func(ctx context.Context, _ domain.ClaimedJob) error {
+			return <-g.let
+		}))
+		w.advance(time.Second)
+		w.giveBack(lost, time.Hour)
+		w.advance(renewEvery)
+		g.open(1, nil)
+		w.advance(time.Second)
+		about := strings.Count(w.log.text(), "job_id=")
+		if about < 8 {
+			t.Errorf("only %d lines about jobs", about)
+		}
+		equal(t, "lines about jobs with all keys", w.log.count("job_id=", "queue=", "kind=", "bucket=", "generation=", "attempt=", "worker_id="), about)
+		equal(t, "lines with a key or a payload", w.log.count("order:9182")+w.log.count("ada"), 0)
 	})
 }
