@@ -30,10 +30,12 @@ type Telemetry struct {
 	tracer trace.Tracer // nil: no spans.
 	labels *labels
 
-	claimDuration, claimBatch, jobWait, handleDuration, settleDuration, renewDuration, housekeepingDuration, drainDuration metric.Float64Histogram
-
-	handlersRunning, ringBuckets                                                                metric.Int64UpDownCounter
-	renewals, leaseLosses, fenceRefusals, deadLetters, wakes, ringChanges, housekeepingItemCount metric.Int64Counter
+	claimDuration, claimBatch, jobWait, handleDuration metric.Float64Histogram
+	settleDuration, renewDuration                      metric.Float64Histogram
+	housekeepingDuration, drainDuration                metric.Float64Histogram
+	handlersRunning, ringBuckets                       metric.Int64UpDownCounter
+	renewals, leaseLosses, fenceRefusals, deadLetters  metric.Int64Counter
+	wakes, ringChanges, housekeepingItems              metric.Int64Counter
 }
 
 // New makes the instruments of a meter provider, and takes its tracer from a tracer provider.
@@ -46,25 +48,25 @@ func New(meters metric.MeterProvider, tracers trace.TracerProvider) (*Telemetry,
 	if tracers != nil {
 		t.tracer = tracers.Tracer(scope)
 	}
-	make := maker{meter: t.meter}
-	t.claimDuration = make.histogram(claimDuration, statementBounds)
-	t.claimBatch = make.histogram(claimBatch, batchBounds)
-	t.jobWait = make.histogram(jobWait, longBounds)
-	t.handleDuration = make.histogram(handleDuration, longBounds)
-	t.settleDuration = make.histogram(settleDuration, statementBounds)
-	t.renewDuration = make.histogram(renewDuration, statementBounds)
-	t.housekeepingDuration = make.histogram(housekeepingDuration, longBounds)
-	t.drainDuration = make.histogram(drainDuration, longBounds)
-	t.handlersRunning = make.upDownCounter(handlersRunning)
-	t.ringBuckets = make.upDownCounter(ringBuckets)
-	t.renewals = make.counter(leaseRenewals)
-	t.leaseLosses = make.counter(leaseLosses)
-	t.fenceRefusals = make.counter(fenceRefusals)
-	t.deadLetters = make.counter(deadLetters)
-	t.wakes = make.counter(wakes)
-	t.ringChanges = make.counter(ringChanges)
-	t.housekeepingItemCount = make.counter(housekeepingItems)
-	return t, errors.Join(make.failed...)
+	instruments := maker{meter: t.meter}
+	t.claimDuration = instruments.histogram(claimDuration, statementBounds)
+	t.claimBatch = instruments.histogram(claimBatch, batchBounds)
+	t.jobWait = instruments.histogram(jobWait, longBounds)
+	t.handleDuration = instruments.histogram(handleDuration, longBounds)
+	t.settleDuration = instruments.histogram(settleDuration, statementBounds)
+	t.renewDuration = instruments.histogram(renewDuration, statementBounds)
+	t.housekeepingDuration = instruments.histogram(housekeepingDuration, longBounds)
+	t.drainDuration = instruments.histogram(drainDuration, longBounds)
+	t.handlersRunning = instruments.upDownCounter(handlersRunning)
+	t.ringBuckets = instruments.upDownCounter(ringBuckets)
+	t.renewals = instruments.counter(leaseRenewals)
+	t.leaseLosses = instruments.counter(leaseLosses)
+	t.fenceRefusals = instruments.counter(fenceRefusals)
+	t.deadLetters = instruments.counter(deadLetters)
+	t.wakes = instruments.counter(wakes)
+	t.ringChanges = instruments.counter(ringChanges)
+	t.housekeepingItems = instruments.counter(housekeepingItems)
+	return t, errors.Join(instruments.failed...)
 }
 
 // Observer returns what goes into a worker's Config.
@@ -194,7 +196,7 @@ func (t *Telemetry) keptHouse(fact worker.KeptHouse) {
 		{"archive_days_dropped", fact.Report.DaysDropped},
 	} {
 		// Also 0, so that a task that had nothing to do shows.
-		t.housekeepingItemCount.Add(background, done.count, t.labels.of(label{name: attributeTask, value: done.task}).add...)
+		t.housekeepingItems.Add(background, done.count, t.labels.of(label{name: attributeTask, value: done.task}).add...)
 	}
 }
 

@@ -111,9 +111,9 @@ func TestTelemetry_MeasuresWhatAWorkerDoes(t *testing.T) {
 		running := map[string]float64{}
 		work(t, m.Observer(), queue, 20*time.Second,
 			worker.HandleKind("send", func(ctx context.Context, _ domain.ClaimedJob) error {
-				time.Sleep(5 * time.Second)
+				<-time.After(5 * time.Second)
 				maps.Copy(running, points(m.collect(t)["holdfast.handlers.running"]))
-				time.Sleep(time.Second)
+				<-time.After(time.Second)
 				return ctx.Err()
 			}),
 			worker.HandleKind("break", func(context.Context, domain.ClaimedJob) error { return errors.New("no") }))

@@ -24,6 +24,7 @@ type Health struct {
 	State    State
 	WorkerID string // "" before it has joined.
 	InFlight int    // Jobs that it holds: claimed, running, or waiting for their result to be recorded.
+	Buckets  int    // Its own, in all of its queues.
 
 	// Stalled are the loops that have not come round for three times the longest turn that they
 	// can take, waits and timeouts of statements included. A database that does not answer stalls
@@ -38,7 +39,7 @@ type Stall struct {
 	Limit  time.Duration
 }
 
-// Health returns how the worker is doing. It asks nobody and waits for nothing.
+// Health returns how the worker is doing. It asks no database.
 func (w *Worker) Health() Health {
 	if w.ended.Load() {
 		return Health{State: StateEnded}
@@ -47,7 +48,7 @@ func (w *Worker) Health() Health {
 	if s == nil {
 		return Health{State: StateJoining}
 	}
-	health := Health{State: StateWorking, WorkerID: s.id, InFlight: s.inFlight()}
+	health := Health{State: StateWorking, WorkerID: s.id, InFlight: s.inFlight(), Buckets: s.members.buckets()}
 	if s.draining.Load() {
 		health.State = StateDraining
 	}

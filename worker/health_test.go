@@ -30,7 +30,7 @@ func TestHealth_TellsWhereTheWorkerIsInItsLife(t *testing.T) {
 		w.advance(time.Second)
 		w.wantState(worker.StateWorking)
 		health := w.worker.Health()
-		if health.InFlight != 1 || health.WorkerID == "" {
+		if health.InFlight != 1 || health.Buckets != buckets || health.WorkerID == "" {
 			t.Errorf("%+v", health)
 		}
 		w.stop()
