@@ -6,6 +6,8 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/holdfast-pg/holdfast/domain"
 )
 
 // The attributes. A partition key is none: it has as many values as there are orders.
@@ -21,44 +23,17 @@ const (
 	attributeTask    = "task"
 )
 
+// manyKinds is how many kinds are told apart. Those that come later are otherKind: a worker of any
+// kind gets what producers come up with.
+const (
+	manyKinds = 200
+	otherKind = "_other"
+)
+
 // label is a combination of attributes. What is "" is left out.
 type label struct {
 	queue, kind string
 	name, value string // One more.
-}
-
-// labelled is a label as instruments take it.
-type labelled struct {
-	add    []metric.AddOption
-	record []metric.RecordOption
-}
-
-// manyLabels is how many combinations there may be. Beyond, the kind is otherKind: a worker of
-// any kind gets what producers come up with.
-const (
-	manyLabels = 1000
-	otherKind  = "_other"
-)
-
-// labels keep every combination that was met, because to make one takes longer than to count.
-type labels struct {
-	made  sync.Map // label to *labelled.
-	count atomic.Int64
-}
-
-func newLabels() *labels { return &labels{} }
-
-func (l *labels) of(wanted label) *labelled {
-	if known, found := l.made.Load(wanted); found {
-		return known.(*labelled)
-	}
-	if wanted.kind != "" && wanted.kind != otherKind && l.count.Add(1) > manyLabels {
-		wanted.kind = otherKind
-		return l.of(wanted)
-	}
-	option := metric.WithAttributeSet(wanted.set())
-	made, _ := l.made.LoadOrStore(wanted, &labelled{add: []metric.AddOption{option}, record: []metric.RecordOption{option}})
-	return made.(*labelled)
 }
 
 func (l label) set() attribute.Set {
@@ -69,4 +44,69 @@ func (l label) set() attribute.Set {
 		}
 	}
 	return attribute.NewSet(all...)
+}
+
+// labelled is a label as instruments take it.
+type labelled struct {
+	add    []metric.AddOption
+	record []metric.RecordOption
+}
+
+func (l label) ready() labelled {
+	option := metric.WithAttributeSet(l.set())
+	return labelled{add: []metric.AddOption{option}, record: []metric.RecordOption{option}}
+}
+
+// kindLabels are those that each job of a queue and a kind needs, and how many run.
+type kindLabels struct {
+	labelled
+
+	label    label
+	outcomes map[domain.Verdict]labelled
+	running  atomic.Int64
+}
+
+// with adds an attribute.
+func (k *kindLabels) with(name, value string) label {
+	return label{queue: k.label.queue, kind: k.label.kind, name: name, value: value}
+}
+
+// labels keep every combination that was met: to make one takes longer than to count.
+type labels struct {
+	made  sync.Map // label to labelled.
+	kinds sync.Map // label to *kindLabels.
+	count atomic.Int64
+}
+
+func (l *labels) of(wanted label) labelled {
+	known, found := l.made.Load(wanted)
+	if !found {
+		known, _ = l.made.LoadOrStore(wanted, wanted.ready())
+	}
+	return known.(labelled)
+}
+
+// kind returns the labels of a kind. A kind that was told apart once always is.
+func (l *labels) kind(queue, kind string) *kindLabels {
+	wanted := label{queue: queue, kind: kind}
+	if known, found := l.kinds.Load(wanted); found {
+		return known.(*kindLabels)
+	}
+	if kind != otherKind && l.count.Add(1) > manyKinds {
+		return l.kind(queue, otherKind)
+	}
+	fresh := &kindLabels{labelled: wanted.ready(), label: wanted, outcomes: map[domain.Verdict]labelled{}}
+	for _, verdict := range []domain.Verdict{domain.Complete, domain.Retry, domain.Fail, domain.Release} {
+		fresh.outcomes[verdict] = fresh.with(attributeOutcome, verdict.String()).ready()
+	}
+	known, _ := l.kinds.LoadOrStore(wanted, fresh)
+	return known.(*kindLabels)
+}
+
+// eachKind calls a function for every kind that was met.
+func (l *labels) eachKind(call func(*kindLabels)) {
+	l.kinds.Range(func(_, known any) bool {
+		call(known.(*kindLabels))
+		return true
+	})
 }

@@ -173,6 +173,12 @@ func (m *maker) counter(of Metric) metric.Int64Counter {
 	return made
 }
 
+// watchedUpDownCounter is asked for its value when metrics are collected.
+func (m *maker) watchedUpDownCounter(of Metric, observe metric.Int64Callback) {
+	_, err := m.meter.Int64ObservableUpDownCounter(of.Name, metric.WithUnit(of.Unit), metric.WithDescription(of.Meaning), metric.WithInt64Callback(observe))
+	m.note(of, err)
+}
+
 func (m *maker) upDownCounter(of Metric) metric.Int64UpDownCounter {
 	made, err := m.meter.Int64UpDownCounter(of.Name, metric.WithUnit(of.Unit), metric.WithDescription(of.Meaning))
 	m.note(of, err)

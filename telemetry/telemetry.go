@@ -28,12 +28,12 @@ const scope = "github.com/holdfast-pg/holdfast/telemetry"
 type Telemetry struct {
 	meter  metric.Meter
 	tracer trace.Tracer // nil: no spans.
-	labels *labels
+	labels labels
 
 	claimDuration, claimBatch, jobWait, handleDuration metric.Float64Histogram
 	settleDuration, renewDuration                      metric.Float64Histogram
 	housekeepingDuration, drainDuration                metric.Float64Histogram
-	handlersRunning, ringBuckets                       metric.Int64UpDownCounter
+	ringBuckets                                        metric.Int64UpDownCounter
 	renewals, leaseLosses, fenceRefusals, deadLetters  metric.Int64Counter
 	wakes, ringChanges, housekeepingItems              metric.Int64Counter
 }
@@ -44,7 +44,7 @@ func New(meters metric.MeterProvider, tracers trace.TracerProvider) (*Telemetry,
 	if meters == nil {
 		meters = noop.NewMeterProvider()
 	}
-	t := &Telemetry{meter: meters.Meter(scope), labels: newLabels()}
+	t := &Telemetry{meter: meters.Meter(scope)}
 	if tracers != nil {
 		t.tracer = tracers.Tracer(scope)
 	}
@@ -57,7 +57,7 @@ func New(meters metric.MeterProvider, tracers trace.TracerProvider) (*Telemetry,
 	t.renewDuration = instruments.histogram(renewDuration, statementBounds)
 	t.housekeepingDuration = instruments.histogram(housekeepingDuration, longBounds)
 	t.drainDuration = instruments.histogram(drainDuration, longBounds)
-	t.handlersRunning = instruments.upDownCounter(handlersRunning)
+	instruments.watchedUpDownCounter(handlersRunning, t.observeRunning)
 	t.ringBuckets = instruments.upDownCounter(ringBuckets)
 	t.renewals = instruments.counter(leaseRenewals)
 	t.leaseLosses = instruments.counter(leaseLosses)
@@ -98,20 +98,29 @@ func (t *Telemetry) claimed(fact worker.Claimed) {
 }
 
 func (t *Telemetry) started(ctx context.Context, fact worker.Started) context.Context {
-	job := t.labels.of(label{queue: fact.Job.Queue, kind: fact.Job.Kind})
-	t.jobWait.Record(ctx, fact.Waited.Seconds(), job.record...)
-	t.handlersRunning.Add(ctx, 1, job.add...)
+	kind := t.labels.kind(fact.Job.Queue, fact.Job.Kind)
+	kind.running.Add(1)
+	t.jobWait.Record(ctx, fact.Waited.Seconds(), kind.record...)
 	return t.startSpan(ctx, fact)
 }
 
 func (t *Telemetry) handled(ctx context.Context, fact worker.Handled) {
-	t.handlersRunning.Add(ctx, -1, t.labels.of(label{queue: fact.Job.Queue, kind: fact.Job.Kind}).add...)
-	ended := t.labels.of(label{queue: fact.Job.Queue, kind: fact.Job.Kind, name: attributeOutcome, value: fact.Outcome.Verdict.String()})
-	t.handleDuration.Record(ctx, fact.Took.Seconds(), ended.record...)
+	kind := t.labels.kind(fact.Job.Queue, fact.Job.Kind)
+	kind.running.Add(-1)
+	t.handleDuration.Record(ctx, fact.Took.Seconds(), kind.outcomes[fact.Outcome.Verdict].record...)
 	if errors.Is(fact.Err, domain.ErrFenced) {
 		t.refused(fact.Job, "resource")
 	}
 	t.endSpan(ctx, fact)
+}
+
+// observeRunning tells how many handlers run. It is asked, because two more counts a job would be
+// the dearest part of all.
+func (t *Telemetry) observeRunning(_ context.Context, observer metric.Int64Observer) error {
+	t.labels.eachKind(func(kind *kindLabels) {
+		observer.Observe(kind.running.Load(), metric.WithAttributeSet(kind.label.set()))
+	})
+	return nil
 }
 
 func (t *Telemetry) flushed(fact worker.Flushed) {
@@ -128,11 +137,11 @@ func (t *Telemetry) settled(fact worker.Settled) {
 }
 
 func (t *Telemetry) refused(job domain.ClaimedJob, by string) {
-	t.fenceRefusals.Add(background, 1, t.labels.of(label{queue: job.Queue, kind: job.Kind, name: attributeBy, value: by}).add...)
+	t.fenceRefusals.Add(background, 1, t.labels.of(t.labels.kind(job.Queue, job.Kind).with(attributeBy, by)).add...)
 }
 
 func (t *Telemetry) died(queue, kind string, status domain.Status) {
-	t.deadLetters.Add(background, 1, t.labels.of(label{queue: queue, kind: kind, name: attributeStatus, value: string(status)}).add...)
+	t.deadLetters.Add(background, 1, t.labels.of(t.labels.kind(queue, kind).with(attributeStatus, string(status))).add...)
 }
 
 func (t *Telemetry) renewed(fact worker.Renewed) {
@@ -155,7 +164,7 @@ func (t *Telemetry) lost(fact worker.Lost) {
 	if fact.Overdue {
 		reason = "overdue"
 	}
-	t.leaseLosses.Add(background, 1, t.labels.of(label{queue: fact.Job.Queue, kind: fact.Job.Kind, name: attributeReason, value: reason}).add...)
+	t.leaseLosses.Add(background, 1, t.labels.of(t.labels.kind(fact.Job.Queue, fact.Job.Kind).with(attributeReason, reason)).add...)
 }
 
 func (t *Telemetry) woken(fact worker.Woken) {
