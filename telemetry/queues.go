@@ -20,8 +20,8 @@ const (
 	agePatience = 2 * time.Second
 )
 
-// WatchQueues measures how long the oldest job of each queue has been due, with a statement a
-// queue that costs the same at any backlog: when metrics are collected, and every 15 s at most.
+// WatchQueues measures how long the oldest job of each queue has been due, with two statements a
+// queue that cost the same at any backlog: when metrics are collected, and every 15 s at most.
 // A queue whose age cannot be read, and one that is ordered, has none. Call stop to end it.
 func (t *Telemetry) WatchQueues(db domain.DBTX, queues ...string) (stop func() error, err error) {
 	age, err := t.meter.Float64ObservableGauge(oldestReadyAge.Name, metric.WithUnit(oldestReadyAge.Unit), metric.WithDescription(oldestReadyAge.Meaning))
