@@ -20,7 +20,7 @@ const (
 	// scrapesAtOnce is how many scrapes are answered at the same time; one more gets a 503.
 	scrapesAtOnce = 3
 
-	// scrapeTimeout bounds a scrape. It waits for the database for two seconds a queue at most.
+	// scrapeTimeout bounds a scrape. For the database it waits two seconds at most.
 	scrapeTimeout = 10 * time.Second
 )
 

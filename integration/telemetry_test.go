@@ -231,8 +231,7 @@ func TestTelemetry_OldestReadyAgeIsReadNowAndThen(t *testing.T) {
 	if later := ages(t, newReader()); later["default"] != 0 {
 		t.Errorf("of an empty queue: %v", later)
 	}
-	ordered := true
-	if _, err := domain.SetQueue(t.Context(), database.Pool, "default", domain.QueueChange{Ordered: &ordered}); err != nil {
+	if _, err := domain.SetQueue(t.Context(), database.Pool, "default", domain.QueueChange{Ordered: new(true)}); err != nil {
 		t.Fatal(err)
 	}
 	if later, told := ages(t, newReader())["default"]; told {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -109,11 +110,14 @@ func TestTelemetry_MeasuresWhatAWorkerDoes(t *testing.T) {
 			enqueue(t, queue, model.NewJob{Kind: "send", Key: fmt.Sprintf("order:%d", i)})
 		}
 		enqueue(t, queue, model.NewJob{Kind: "break", MaxAttempts: 1})
+		var mutex sync.Mutex
 		running := map[string]float64{}
 		work(t, m.Observer(), queue, 20*time.Second,
 			worker.HandleKind("send", func(ctx context.Context, _ domain.ClaimedJob) error {
 				<-time.After(5 * time.Second)
+				mutex.Lock()
 				maps.Copy(running, points(m.collect(t)["holdfast.handlers.running"]))
+				mutex.Unlock()
 				<-time.After(time.Second)
 				return ctx.Err()
 			}),
