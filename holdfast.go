@@ -51,6 +51,10 @@ type (
 	Config = worker.Config
 	// Affinity says which jobs are a worker's to claim.
 	Affinity = worker.Affinity
+	// Observer is told what a worker does.
+	Observer = worker.Observer
+	// Health is how a worker is doing.
+	Health = worker.Health
 	// Worker claims jobs and runs their handlers.
 	Worker = worker.Worker
 	// InvalidError says which argument was refused and why.

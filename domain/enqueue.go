@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -102,10 +103,22 @@ func NoRing() EnqueueOption {
 	}
 }
 
-// Headers adds facts that travel beside the payload, such as a trace context; at most 8 KB.
+// Headers adds facts that travel beside the payload, such as a trace context; at most 8 KB in
+// all. Of two of a name the later one counts.
 func Headers(headers map[string]string) EnqueueOption {
 	return func(job *gen.EnqueueJobParams) error {
-		encoded, err := json.Marshal(headers)
+		if len(headers) == 0 {
+			return nil
+		}
+		var before map[string]string
+		_ = json.Unmarshal(job.Headers, &before) // Of an earlier option; else it is null.
+		all := maps.Clone(headers)
+		for name, value := range before {
+			if _, given := headers[name]; !given {
+				all[name] = value
+			}
+		}
+		encoded, err := json.Marshal(all)
 		if err != nil {
 			return &InvalidError{Field: "headers", Reason: err.Error()}
 		}

@@ -58,6 +58,21 @@ func TestNewJobParams_EveryOption(t *testing.T) {
 	}
 }
 
+func TestNewJobParams_HeadersOfSeveralOptionsAddUp(t *testing.T) {
+	t.Parallel()
+	mine := map[string]string{"tenant": "a", "trace": "old"}
+	job, err := newJobParams(receipt{}, []EnqueueOption{Headers(mine), Headers(map[string]string{"trace": "new"}), Headers(nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := string(job.Headers), `{"tenant":"a","trace":"new"}`; got != want {
+		t.Errorf("headers %s, want %s", got, want)
+	}
+	if len(mine) != 2 || mine["trace"] != "old" {
+		t.Errorf("the caller's map became %v", mine)
+	}
+}
+
 func TestNewJobParams_PartitionKeyOfAJobThatNamesNone(t *testing.T) {
 	t.Parallel()
 	once, err := newJobParams(receipt{}, []EnqueueOption{Once("receipt:9182")})

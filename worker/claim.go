@@ -40,6 +40,7 @@ type pace struct {
 // claimLoop claims jobs for free slots until the context ends. It is the only one that adds
 // to the stock.
 func (s *session) claimLoop(ctx context.Context) {
+	defer s.claimPulse.rest()
 	if !s.awaitMembership(ctx) {
 		return
 	}
@@ -78,6 +79,7 @@ func (s *session) awaitRoom(ctx context.Context, p *pace) bool {
 		saturated = fired
 	}
 	for ctx.Err() == nil && s.stock.room(s.ahead()) == 0 {
+		s.claimPulse.rest()
 		stale, stop := s.staleTimer()
 		select {
 		case <-ctx.Done():
@@ -90,6 +92,7 @@ func (s *session) awaitRoom(ctx context.Context, p *pace) bool {
 		}
 		stop()
 	}
+	s.tick(&s.claimPulse)
 	return ctx.Err() == nil
 }
 
@@ -133,10 +136,12 @@ func (s *session) claim(ctx context.Context, request domain.ClaimRequest) claime
 	request.WorkerID = s.id
 	request.Quota = bucketQuota(request.Batch)
 	request.Lease = s.Lease
+	s.tick(&s.claimPulse)
 	sent := s.Clock.Now()
 	jobs, err := s.queue.Claim(call, request)
 	took := s.Clock.Now().Sub(sent)
 	s.claimTimes.add(took)
+	tell(s, s.Observer.Claimed, Claimed{Queue: request.Queue, Jobs: len(jobs), Took: took, Err: err})
 	if len(jobs) > 0 && s.isStopping() {
 		s.log.Info("a claim came too late to start its jobs: they are given back", "jobs", len(jobs))
 	} else {

@@ -116,6 +116,10 @@ type Config struct {
 	// Logger gets what the worker has to say. Default: slog.Default().
 	Logger *slog.Logger
 
+	// Observer is told what the worker does; package telemetry has one for OpenTelemetry.
+	// Default: nobody is told anything.
+	Observer Observer
+
 	// Clock times the loop. Default: SystemClock.
 	Clock Clock
 

@@ -10,6 +10,7 @@ import (
 // beatLoop says that the worker lives, and passes on what the registry answers.
 func (s *session) beatLoop(ctx context.Context, stopClaiming context.CancelCauseFunc) {
 	s.every(ctx, s.Heartbeat, func(ctx context.Context) {
+		s.tick(&s.beatPulse)
 		// A beat that hangs must not be the reason why the worker is taken for dead.
 		call, cancel := context.WithTimeout(ctx, s.Heartbeat)
 		defer cancel()

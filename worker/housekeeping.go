@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -26,6 +27,7 @@ func (s *session) housekeepingLoop(ctx context.Context) {
 	lost := 0
 	chores := s.chores()
 	s.every(ctx, s.Housekeeping, func(ctx context.Context) {
+		s.tick(&s.housePulse)
 		// A round is not broken off at once: nobody would learn of the jobs it reclaimed.
 		lasting, release := outlast(ctx)
 		defer release()
@@ -52,16 +54,21 @@ func (s *session) housekeepingLoop(ctx context.Context) {
 func (s *session) chores() func(context.Context) {
 	round, turn := 0, s.Random()
 	return func(ctx context.Context) {
-		s.reclaim(ctx)
+		began := s.Clock.Now()
+		reclaimed, err := s.reclaim(ctx)
+		kept := KeptHouse{Reclaimed: reclaimed, Err: err}
 		workers := max(1, s.members.workers())
 		if round%workers == int(turn*float64(workers)) {
-			s.keepHouse(ctx)
+			kept.Report, err = s.keepHouse(ctx)
+			kept.Err = cmp.Or(kept.Err, err)
 		}
 		round++
+		kept.Took = s.Clock.Now().Sub(began)
+		tell(s, s.Observer.KeptHouse, kept)
 	}
 }
 
-func (s *session) keepHouse(ctx context.Context) {
+func (s *session) keepHouse(ctx context.Context) (domain.HouseReport, error) {
 	call, cancel := s.call(ctx)
 	defer cancel()
 	report, err := s.queue.KeepHouse(call, domain.HouseRules{
@@ -78,4 +85,5 @@ func (s *session) keepHouse(ctx context.Context) {
 	if err != nil && ctx.Err() == nil {
 		s.log.Error("cannot keep house, trying again", "error", err)
 	}
+	return report, err
 }

@@ -87,7 +87,9 @@ func (s *session) lookAround(ctx context.Context) error {
 		return err
 	}
 	for _, queue := range members {
-		s.noteMembers(queue)
+		if changed, fact := s.noteMembers(queue); changed {
+			tell(s, s.Observer.RingChanged, fact)
+		}
 	}
 	select {
 	case <-s.members.known:
@@ -98,12 +100,13 @@ func (s *session) lookAround(ctx context.Context) error {
 }
 
 // noteMembers builds the ring of a queue again if its members have changed.
-func (s *session) noteMembers(found domain.Membership) {
+func (s *session) noteMembers(found domain.Membership) (changed bool, fact RingChanged) {
 	s.members.mutex.Lock()
 	defer s.members.mutex.Unlock()
 	before := s.members.shares[found.Queue]
 	after := share{ordered: found.Ordered, workers: found.Workers, buckets: before.buckets, others: before.others}
-	if !slices.Equal(before.workers, found.Workers) {
+	changed = !slices.Equal(before.workers, found.Workers)
+	if changed {
 		after.buckets = s.ownBuckets(found.Workers)
 		after.others = slices.DeleteFunc(slices.Clone(s.allBuckets), func(bucket int) bool { return contains(after.buckets, bucket) })
 		s.log.Info("the workers of the queue have changed", "queue", found.Queue, "workers", len(found.Workers), "buckets", len(after.buckets))
@@ -112,6 +115,7 @@ func (s *session) noteMembers(found domain.Membership) {
 		}
 	}
 	s.members.shares[found.Queue] = after
+	return changed, RingChanged{Queue: found.Queue, Workers: len(found.Workers), Buckets: len(after.buckets), Before: len(before.buckets)}
 }
 
 func (s *session) ownBuckets(workers []string) []int {

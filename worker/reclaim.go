@@ -3,6 +3,8 @@ package worker
 import (
 	"context"
 	"time"
+
+	"github.com/holdfast-pg/holdfast/domain"
 )
 
 // wholeWalkCost is how many times as long as it took a walk over all claims in flight is not
@@ -22,23 +24,24 @@ type recall struct {
 }
 
 // reclaim takes back the claims whose lease has ended.
-func (s *session) reclaim(ctx context.Context) {
+func (s *session) reclaim(ctx context.Context) ([]domain.Reclaimed, error) {
 	r := &s.recall
 	began := s.Clock.Now()
 	if began.Before(r.wholeAt) {
-		s.reclaimAfter(ctx, r.after)
-		return
+		return s.reclaimAfter(ctx, r.after)
 	}
-	done := s.reclaimAfter(ctx, 0)
+	reclaimed, err := s.reclaimAfter(ctx, 0)
 	ended := s.Clock.Now()
 	r.wholeAt = ended.Add(wholeWalkCost * ended.Sub(began))
-	if !done && r.after > 0 {
-		s.reclaimAfter(ctx, r.after)
+	if err == nil || r.after == 0 {
+		return reclaimed, err
 	}
+	more, err := s.reclaimAfter(ctx, r.after)
+	return append(reclaimed, more...), err
 }
 
 // reclaimAfter does so with those after a generation.
-func (s *session) reclaimAfter(ctx context.Context, after int64) (done bool) {
+func (s *session) reclaimAfter(ctx context.Context, after int64) ([]domain.Reclaimed, error) {
 	call, cancel := s.call(ctx)
 	defer cancel()
 	reclaimed, over, err := s.queue.Reclaim(call, after)
@@ -46,12 +49,10 @@ func (s *session) reclaimAfter(ctx context.Context, after int64) (done bool) {
 		s.log.Warn("lease ended, job reclaimed", "job_id", job.Claim.ID, "queue", job.Queue, "kind", job.Kind, "bucket", job.Claim.Bucket,
 			"generation", job.Claim.Generation, "attempt", job.Attempts, "from", job.Claim.WorkerID, "status", job.Status)
 	}
-	if err != nil {
-		if ctx.Err() == nil {
-			s.log.Error("cannot reclaim, trying again", "error", err)
-		}
-		return false
+	if err == nil {
+		s.recall.after, s.recall.over = s.recall.over, max(s.recall.over, over)
+	} else if ctx.Err() == nil {
+		s.log.Error("cannot reclaim, trying again", "error", err)
 	}
-	s.recall.after, s.recall.over = s.recall.over, max(s.recall.over, over)
-	return true
+	return reclaimed, err
 }

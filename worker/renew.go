@@ -14,6 +14,7 @@ const renewalTurns = 10
 // renewLoop renews, ten times in each renewal interval, the leases whose time has come.
 func (s *session) renewLoop(ctx context.Context) {
 	for pause(ctx, s.Clock, s.renewalTurn()) {
+		s.tick(&s.renewPulse)
 		s.renew(ctx)
 	}
 }
@@ -40,10 +41,20 @@ func (s *session) renew(ctx context.Context) {
 	call, cancel := s.call(ctx)
 	defer cancel()
 	held, err := s.queue.Renew(call, s.id, s.Lease, due)
+	took := s.Clock.Now().Sub(sent)
+	var lost []*run
 	if err == nil {
-		s.noteRenewed(due, held, sent)
+		lost = s.noteRenewed(due, held, sent)
 	} else if ctx.Err() == nil {
 		s.log.Error("cannot renew leases, trying again", "leases", len(due), "error", err)
+	}
+	tell(s, s.Observer.Renewed, Renewed{Leases: len(due), Lost: len(lost), Took: took, Err: err})
+	s.tellLost(lost, false)
+}
+
+func (s *session) tellLost(lost []*run, overdue bool) {
+	for _, r := range lost {
+		tell(s, s.Observer.Lost, Lost{Job: r.job, Overdue: overdue})
 	}
 }
 
@@ -59,8 +70,9 @@ func (s *session) dueForRenewal(now time.Time) []domain.Claim {
 	return due
 }
 
-// noteRenewed moves the deadlines of renewed claims and cancels the handlers of lost ones.
-func (s *session) noteRenewed(due, held []domain.Claim, sent time.Time) {
+// noteRenewed moves the deadlines of renewed claims and cancels the handlers of lost ones, which
+// it returns.
+func (s *session) noteRenewed(due, held []domain.Claim, sent time.Time) (lost []*run) {
 	renewed := make(map[int64]bool, len(held))
 	for _, claim := range held {
 		renewed[claim.Generation] = true
@@ -70,8 +82,9 @@ func (s *session) noteRenewed(due, held []domain.Claim, sent time.Time) {
 	for _, claim := range due {
 		r, exists := s.held[claim.Generation]
 		switch {
-		case !exists || r.settling:
-			// It was settled meanwhile, or is about to be; the settlement's answer counts.
+		case !exists || r.settling || r.lost:
+			// It was settled meanwhile, or is about to be, and the settlement's answer counts; or it
+			// was given up.
 		case renewed[claim.Generation]:
 			r.deadline = sent.Add(s.Lease - s.LeaseMargin)
 			for r.renewAt.Before(sent) {
@@ -79,8 +92,10 @@ func (s *session) noteRenewed(due, held []domain.Claim, sent time.Time) {
 			}
 		default:
 			r.lose("the database says so")
+			lost = append(lost, r)
 		}
 	}
+	return lost
 }
 
 // deadlineLoop gives up the jobs whose leases could not be renewed in time. It does not
@@ -88,21 +103,23 @@ func (s *session) noteRenewed(due, held []domain.Claim, sent time.Time) {
 // it looks often enough to be done before the margin has passed.
 func (s *session) deadlineLoop(ctx context.Context) {
 	for pause(ctx, s.Clock, min(s.renewalTurn(), s.LeaseMargin/2)) {
-		s.giveUpOverdue()
+		s.tellLost(s.giveUpOverdue(), true)
 	}
 }
 
-// giveUpOverdue cancels handlers whose lease could not be renewed in time: soon the database
-// may give the job to another worker.
-func (s *session) giveUpOverdue() {
+// giveUpOverdue cancels the handlers of claims, which it returns, whose lease could not be
+// renewed in time: soon the database may give the job to another worker.
+func (s *session) giveUpOverdue() (lost []*run) {
 	now := s.Clock.Now()
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for _, r := range s.held {
 		if !r.lost && now.After(r.deadline) {
 			r.lose("no renewal got through in time")
+			lost = append(lost, r)
 		}
 	}
+	return lost
 }
 
 // lose tells the handler that its claim is over. The caller holds session.mutex.

@@ -13,6 +13,9 @@ import (
 // spare the database, short enough that a rolling deploy does not notice.
 const unknownKindDelay = 30 * time.Second
 
+// errGoexit stands for what a handler returns that ends its goroutine.
+var errGoexit = errors.New("the handler called runtime.Goexit")
+
 // longSettling is how long a handler that settles its job itself may run without a warning.
 const longSettling = time.Second
 
@@ -24,6 +27,11 @@ type run struct {
 	claimed time.Time // When the answer to the claim came.
 
 	recorded chan struct{} // Closed with the answer to the settlement, if the handler waits for it.
+
+	// Its slot's alone.
+	begun    time.Time       // When the handler started.
+	handling context.Context // The handler's; nil before it started.
+	err      error           // What the handler returned.
 
 	// Guarded by session.mutex.
 	cancel   context.CancelCauseFunc // Ends the handler's context; nil before it started.
@@ -89,9 +97,11 @@ func (s *session) handleNext() (more bool) {
 	defer func() {
 		if !returned {
 			// The handler has ended this goroutine, as a failing test helper does.
-			outcome = s.outcomeOf(errors.New("the handler called runtime.Goexit"), r.job)
+			r.err = errGoexit
+			outcome = s.outcomeOf(r.err, r.job)
 			s.running.Go(s.handleLoop)
 		}
+		s.tellHandled(r, outcome)
 		s.end(r, outcome)
 		s.stock.done()
 	}()
@@ -171,9 +181,10 @@ func (s *session) handle(r *run) domain.Outcome {
 	if s.debug {
 		r.log().Debug("job started")
 	}
-	begun := s.Clock.Now()
+	ctx = s.tellStarted(ctx, r)
 	err := r.handler.Try(ctx, r.job)
-	took := s.Clock.Now().Sub(begun)
+	took := s.Clock.Now().Sub(r.begun)
+	r.err = err
 	s.handleTimes.add(took)
 	if r.handler.settles {
 		s.noteSettling(r, err, took)

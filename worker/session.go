@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-pg/holdfast/domain"
@@ -24,6 +25,14 @@ type session struct {
 	log         *slog.Logger
 	debug       bool            // Lines at level debug are kept.
 	handling    context.Context // What the contexts of handlers are made from.
+
+	began    time.Time
+	draining atomic.Bool
+
+	observerPanicked atomic.Bool
+
+	// What health.go goes by.
+	claimPulse, beatPulse, renewPulse, housePulse pulse
 
 	stock   *stock
 	running sync.WaitGroup // Handlers, and those that wait for a job to handle.
@@ -64,7 +73,9 @@ func newSession(w *Worker, id string, meta domain.Meta) *session {
 		heavies:     map[string]bool{},
 		watches:     map[string]*watch{},
 		phase:       int(w.config.Random() * renewalTurns),
+		began:       w.config.Clock.Now(),
 	}
+	s.startPulses()
 	s.allBuckets = bucketsUpTo(s.bucketCount)
 	s.members = newMembership(s.Queues, s.allBuckets)
 	s.debug = s.log.Enabled(context.Background(), slog.LevelDebug)
@@ -100,11 +111,25 @@ func (s *session) run(ctx context.Context) (reason, err error) {
 
 	<-claiming.Done()
 	reason = context.Cause(claiming)
+	s.draining.Store(true)
+	drainBegan := s.Clock.Now()
 	s.drain(context.WithoutCancel(ctx), claimed, settled)
 	stopLasting()
 	background.Wait()
 	<-settled
-	return reason, s.leave(context.WithoutCancel(ctx))
+	err = s.leave(context.WithoutCancel(ctx))
+	s.tellLeft(Drained{Reason: reason, Took: s.Clock.Now().Sub(drainBegan), Err: err})
+	return reason, err
+}
+
+// tellLeft tells that the worker owns nothing any more, and how it left.
+func (s *session) tellLeft(drained Drained) {
+	for _, queue := range s.Queues {
+		if before := len(s.members.of(queue).buckets); before > 0 {
+			tell(s, s.Observer.RingChanged, RingChanged{Queue: queue, Before: before})
+		}
+	}
+	tell(s, s.Observer.Drained, drained)
 }
 
 // inBackground starts a loop and returns a channel that is closed when it has ended.

@@ -62,7 +62,10 @@ func (s *session) flush(ctx context.Context, batch []result) (unsettled []result
 	call, cancel := s.call(ctx)
 	defer cancel()
 	settled := make([]answer, 0, len(batch))
-	for i, each := range s.queue.Settle(call, s.id, settlements) {
+	sent := s.Clock.Now()
+	answers := s.queue.Settle(call, s.id, settlements)
+	took := s.Clock.Now().Sub(sent)
+	for i, each := range answers {
 		result := batch[i]
 		switch {
 		case each.Err == nil || errors.Is(each.Err, domain.ErrLeaseLost):
@@ -79,6 +82,7 @@ func (s *session) flush(ctx context.Context, batch []result) (unsettled []result
 	}
 	s.noteSettled(settled)
 	s.markSettling(unsettled, false)
+	tell(s, s.Observer.Flushed, Flushed{Jobs: len(batch), Unanswered: len(unsettled), Took: took})
 	return unsettled, err
 }
 
@@ -118,6 +122,7 @@ func (s *session) noteSettled(answers []answer) {
 			close(each.run.recorded)
 		}
 		s.logSettled(each)
+		tell(s, s.Observer.Settled, Settled{Job: each.run.job, Outcome: each.outcome, Status: each.settled.Status, Err: each.settled.Err})
 	}
 }
 

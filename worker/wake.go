@@ -129,9 +129,11 @@ func (s *session) idle(ctx context.Context, p *pace) bool {
 		wait := s.nextWait(p)
 		rung := s.sleep(ctx, min(wait, next))
 		p.busySince, p.woken = s.Clock.Now(), rung
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			return false
+		}
+		tell(s, s.Observer.Woken, Woken{By: wakeSource(rung, next < wait)})
+		switch {
 		case rung, next < wait, wait < s.ActivePoll, p.busySince.Before(p.lookAgain):
 			return true
 		}
@@ -142,8 +144,20 @@ func (s *session) idle(ctx context.Context, p *pace) bool {
 	}
 }
 
+func wakeSource(rung, due bool) WakeSource {
+	switch {
+	case rung:
+		return WakeNotify
+	case due:
+		return WakeDue
+	default:
+		return WakePoll
+	}
+}
+
 // sleep waits for the time, or until somebody rings.
 func (s *session) sleep(ctx context.Context, wait time.Duration) (rung bool) {
+	s.tick(&s.claimPulse)
 	fired, stop := s.Clock.NewTimer(wait)
 	defer stop()
 	select {
@@ -158,6 +172,7 @@ func (s *session) sleep(ctx context.Context, wait time.Duration) (rung bool) {
 // look tells whether there is something to claim in any queue, and how long it takes until
 // there is, as far as the next pause may go. It sees what lies below the floors too.
 func (s *session) look(ctx context.Context, p *pace) (next time.Duration, something bool) {
+	s.tick(&s.claimPulse)
 	call, cancel := s.call(ctx)
 	defer cancel()
 	began := s.Clock.Now()
@@ -185,6 +200,7 @@ func (s *session) horizon() time.Duration {
 }
 
 func (s *session) arm(ctx context.Context, p *pace) {
+	s.tick(&s.claimPulse)
 	call, cancel := s.call(ctx)
 	defer cancel()
 	if err := s.queue.Arm(call, s.id, s.Queues); err != nil {

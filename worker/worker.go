@@ -17,6 +17,8 @@ type Worker struct {
 	config   Config
 	handlers map[string]Handler
 	ran      atomic.Bool
+	ended    atomic.Bool             // Run has returned.
+	session  atomic.Pointer[session] // nil while there is none.
 	stopNow  chan struct{}
 	stopOnce sync.Once
 }
@@ -67,6 +69,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		return errRanBefore
 	}
 	defer w.queue.Close()
+	defer w.ended.Store(true)
 	for {
 		session, err := w.join(ctx)
 		if ctx.Err() != nil && err != nil {
@@ -75,7 +78,9 @@ func (w *Worker) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		w.session.Store(session)
 		reason, err := session.run(ctx)
+		w.session.Store(nil)
 		if !errors.Is(reason, errDeclaredDead) {
 			return err
 		}

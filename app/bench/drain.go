@@ -17,21 +17,21 @@ var drain = scenario{
 			return trial{
 				name:  string(mode),
 				needs: needs{workers: 1, producers: preloaders, jobs: jobs, payload: o.Payload},
-				run:   func(ctx context.Context, s *stage) ([]Figure, error) { return s.drain(ctx, mode, jobs) },
+				run:   func(ctx context.Context, s *stage) ([]Figure, error) { return s.drain(ctx, s.fast(), mode, jobs) },
 			}
 		}
 		return []trial{with(holdfast.RetentionArchive), with(holdfast.RetentionDrop)}
 	},
 }
 
-func (s *stage) drain(ctx context.Context, mode holdfast.RetentionMode, jobs int) ([]Figure, error) {
+func (s *stage) drain(ctx context.Context, settings workerSettings, mode holdfast.RetentionMode, jobs int) ([]Figure, error) {
 	if err := s.setQueue(ctx, holdfast.QueueChange{RetentionMode: &mode}); err != nil {
 		return nil, err
 	}
 	if err := s.preload(ctx, jobs); err != nil {
 		return nil, err
 	}
-	figures, err := s.workOff(ctx, s.fast(), 1, jobs)
+	figures, err := s.workOff(ctx, settings, 1, jobs)
 	if err == nil && mode == holdfast.RetentionArchive {
 		err = s.checkArchived(ctx, jobs)
 	}

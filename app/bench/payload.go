@@ -23,7 +23,7 @@ var payloads = scenario{
 				needs: needs{workers: 1, producers: preloaders, jobs: jobs, payload: form.bytes},
 				run: func(ctx context.Context, s *stage) ([]Figure, error) {
 					s.jobs = newJobSource(s.Seed, form.bytes)
-					return s.drain(ctx, holdfast.RetentionArchive, jobs)
+					return s.drain(ctx, s.fast(), holdfast.RetentionArchive, jobs)
 				},
 			})
 		}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/holdfast-pg/holdfast"
+	"github.com/holdfast-pg/holdfast/app"
 	"github.com/holdfast-pg/holdfast/domain"
 	"github.com/holdfast-pg/holdfast/worker"
 )
@@ -40,6 +41,7 @@ type workerSettings struct {
 	Lease       time.Duration     `json:"lease"`
 	Affinity    holdfast.Affinity `json:"affinity"`
 	PollOnly    bool              `json:"poll_only"`
+	Observed    bool              `json:"observed"` // It measures itself, as one with --listen.
 
 	Sleep time.Duration `json:"sleep"` // What a handler does.
 	Hold  bool          `json:"hold"`  // Handlers wait until the crew is told to finish.
@@ -121,7 +123,16 @@ func RunWorker(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 		return err
 	}
 	defer pool.Close()
-	made, err := holdfast.NewWorker(pool, p.config(), worker.HandleKind(jobKind, p.handle))
+	config := p.config()
+	if p.settings.Observed {
+		metrics, err := app.NewMetrics("bench")
+		if err != nil {
+			return err
+		}
+		defer metrics.Close()
+		config.Observer = metrics.Observer()
+	}
+	made, err := holdfast.NewWorker(pool, config, worker.HandleKind(jobKind, p.handle))
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func healthCommand() *cli.Command {
 				Name:  "live",
 				Usage: "ask a worker's own probe whether the process is alive",
 				Flags: []cli.Flag{
-					&cli.StringFlag{Name: "address", Usage: "the `URL` that `holdfast work --listen` serves", Value: "http://127.0.0.1:9090"},
+					&cli.StringFlag{Name: "address", Usage: "the `URL` that `holdfast work --listen` serves", Value: "http://127.0.0.1:9464"},
 					&cli.DurationFlag{Name: "timeout", Usage: "`DURATION` to wait for the answer", Value: 5 * time.Second},
 					outputFlag(),
 				},

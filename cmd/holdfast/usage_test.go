@@ -42,6 +42,8 @@ func TestUsage_BadValuesAreRefusedBeforeTheDatabaseIsAsked(t *testing.T) {
 		{"negative lease", []string{"work", "--exec", "x", "--lease", "-5s"}, "--lease must be positive, it is -5s"},
 		{"no heartbeat", []string{"work", "--exec", "x", "--heartbeat", "0s"}, "--heartbeat must be positive"},
 		{"no housekeeping", []string{"work", "--exec", "x", "--housekeeping", "0s"}, "--housekeeping must be positive"},
+		{"an address without a port", []string{"work", "--exec", "x", "--listen", "localhost"}, `--listen "localhost" is not HOST:PORT`},
+		{"an empty address", []string{"work", "--exec", "x", "--listen", ""}, `--listen "" is not HOST:PORT`},
 		{"no time to drain", []string{"work", "--exec", "x", "--drain-deadline", "0s"}, "--drain-deadline must be positive"},
 		{"no time to connect", []string{"migrate", "up", "--connect-timeout", "0s"}, "--connect-timeout must be positive"},
 		{"log level", []string{"migrate", "up", "--log-level", "loud"}, `log level "loud" is none of debug, info, warn, error`},

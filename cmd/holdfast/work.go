@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -34,6 +35,7 @@ func workCommand() *cli.Command {
 			&cli.DurationFlag{Name: "housekeeping", Usage: "`DURATION` between reclaims of ended leases", Value: 30 * time.Second},
 			&cli.DurationFlag{Name: "drain-deadline", Usage: "`DURATION` that a stopping worker lets programs finish", Value: 25 * time.Second},
 			&cli.StringFlag{Name: "affinity", Usage: "`WHICH` jobs to claim: ring, those whose keys fall to this worker, or none, any", Value: string(holdfast.AffinityRing)},
+			&cli.StringFlag{Name: "listen", Usage: "the `ADDRESS` on which to serve /metrics, /livez and /readyz, such as 127.0.0.1:9464; off by default"},
 			directURLFlag(),
 			databaseFlag(),
 		}, logFlags()...),
@@ -68,7 +70,7 @@ func work(c *cli.Context) error {
 	if err := config.Validate(); err != nil {
 		return usage("%s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
-	return app.Work(c.Context, url, config, execHandlers(c)...)
+	return app.Work(c.Context, url, c.String("listen"), config, execHandlers(c)...)
 }
 
 // checkWork refuses what a shell makes of a variable that is not set: an empty command
@@ -80,6 +82,11 @@ func checkWork(c *cli.Context) error {
 	for _, name := range []string{"queue", "kind"} {
 		if slices.Contains(c.StringSlice(name), "") {
 			return usage("--%s is empty", name)
+		}
+	}
+	if address := c.String("listen"); c.IsSet("listen") {
+		if _, _, err := net.SplitHostPort(address); err != nil {
+			return usage("--listen %q is not HOST:PORT, such as 127.0.0.1:9464", address)
 		}
 	}
 	return checkPositive(c, "concurrency", "lease", "heartbeat", "housekeeping", "drain-deadline")
