@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,10 +19,11 @@ const (
 )
 
 var (
-	metricName = regexp.MustCompile(`\bholdfast_\w+`)
-	alertNamed = regexp.MustCompile(`(?m)^ +- alert: (\w+)$`)
-	annotated  = regexp.MustCompile(`(?m)^ +(summary|runbook|command): (.+)$`)
-	seriesOf   = strings.NewReplacer("_bucket", "", "_sum", "", "_count", "")
+	metricName     = regexp.MustCompile(`\bholdfast_\w+`)
+	alertNamed     = regexp.MustCompile(`(?m)^ +- alert: (\w+)$`)
+	runbookSection = regexp.MustCompile(`(?m)^## (.+)$`)
+	annotated      = regexp.MustCompile(`(?m)^ +(summary|runbook|command): (.+)$`)
+	seriesOf       = strings.NewReplacer("_bucket", "", "_sum", "", "_count", "")
 )
 
 // listedMetrics are the names that Prometheus sees.
@@ -58,6 +60,10 @@ func TestDeploy_AlertsAskForWhatIsMeasured(t *testing.T) {
 		t.Fatal("there are no alerts")
 	}
 	tested := read(t, alertTests)
+	var sections []string
+	for _, match := range runbookSection.FindAllStringSubmatch(read(t, "../docs/runbook.md"), -1) {
+		sections = append(sections, strings.ReplaceAll(strings.ToLower(match[1]), " ", "-"))
+	}
 	for i, alert := range alerts {
 		rule := rules[strings.Index(rules, alert[0]):]
 		if i+1 < len(alerts) {
@@ -67,7 +73,11 @@ func TestDeploy_AlertsAskForWhatIsMeasured(t *testing.T) {
 		for _, match := range annotated.FindAllStringSubmatch(rule, -1) {
 			says[match[1]] = match[2]
 		}
-		if says["summary"] == "" || !strings.HasPrefix(says["runbook"], "docs/runbook.md#") || !strings.HasPrefix(says["command"], "holdfast ") {
+		section, named := strings.CutPrefix(says["runbook"], "docs/runbook.md#")
+		if named && !slices.Contains(sections, section) {
+			t.Errorf("%s names the section %s, which docs/runbook.md does not have", alert[1], section)
+		}
+		if says["summary"] == "" || !named || !strings.HasPrefix(says["command"], "holdfast ") {
 			t.Errorf("%s does not name a summary, a section of the runbook and a command: %v", alert[1], says)
 		}
 		if !strings.Contains(tested, "alertname: "+alert[1]+"\n        exp_alerts:\n          - exp_labels:") {
