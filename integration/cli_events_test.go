@@ -116,7 +116,7 @@ func TestCLI_EventsListPrintsTheLatestFirst(t *testing.T) {
 	id := someEvents(t, database)
 	table := withoutTimes(runInUTC(t, database, 0, "events", "list").stdout.String(), id)
 	want := `ID | TIME | EVENT | QUEUE | JOB | GENERATION | ATTEMPT | WORKER | BY | DETAIL
-4 | TIME | queue_paused | bulk | ann@desk | too many: ` + strings.Repeat("ä", 150) + ` …
+4 | TIME | queue_paused | bulk | ann@desk | too many: ` + strings.Repeat("ä", 150) + `…
 3 | TIME | dead_lettered | default | JOB | 1099511627778 | 2 | w2 | smtp 421 then nothing
 2 | TIME | lease_lost | default | JOB | 1099511627777 | 1 | w1 | its result was refused: complete
 1 | TIME | reclaimed | default | JOB | 1099511627777 | 1 | w1

@@ -105,7 +105,7 @@ func TestCLI_JobsPurgeAlwaysAsks(t *testing.T) {
 	wantOutput(t, &refused.stderr, "to purge: 1 job\n", "deleted for good", "idempotency keys are free again", "purge 1 job? Nobody can be asked here", "add --yes")
 	run := runCLI(t, database, 0, "jobs", "purge", id, "--yes", "-o", "jsonl")
 	wantText(t, &run.stdout, `{"operation":"purge","asked":1,"done":1,"left":[]}`)
-	runCLI(t, database, 1, "jobs", "show", id)
+	wantOutput(t, &runCLI(t, database, 0, "jobs", "show", id).stdout, "gone: it was purged", "purged")
 }
 
 func TestCLI_DeadRedriveTellsWhatItCanBreak(t *testing.T) {
