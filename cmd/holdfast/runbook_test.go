@@ -19,7 +19,7 @@ var (
 // Whoever follows the runbook or an alert at two in the morning must find that its commands exist.
 func TestRunbook_CommandsExistWithTheirFlags(t *testing.T) {
 	commands := 0
-	for _, file := range []string{"../../docs/runbook.md", "../../deploy/prometheus/alerts.yaml"} {
+	for _, file := range []string{"../../docs/runbook.md", "../../docs/transport.md", "../../deploy/prometheus/alerts.yaml"} {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
