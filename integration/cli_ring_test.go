@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -211,7 +212,11 @@ SECOND default note order:7 1 of 5 TWO SPAN ago ended SPAN ago
 	}
 	wantOutput(t, &shown.stderr, "only the 2 oldest of 3 claims are listed")
 
-	found := decoded[support.Worker](t, database, "workers", "show", "w1")
+	found, err := support.FindWorker(t.Context(), database.Pool, "w1", 3)
+	wantError(t, err, nil)
+	if printed := decoded[support.Worker](t, database, "workers", "show", "w1"); printed.Claims[2].Job != found.Claims[2].Job || !slices.Equal(printed.Queues[0].Buckets, found.Queues[0].Buckets) {
+		t.Errorf("%+v is printed as %+v", found, printed)
+	}
 	if !found.Live || found.InFlight != (domain.Count{Jobs: 3}) || len(found.Claims) != 3 || found.Claims[0].Job != jobs[0] ||
 		found.Claims[0].LeaseLeftSeconds < 2400 || found.Claims[0].LeaseLeftSeconds > 3600 || found.Claims[1].LeaseLeftSeconds > -10 || len(found.Queues[0].Buckets) != 1024 {
 		t.Errorf("%+v", found)
