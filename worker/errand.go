@@ -36,7 +36,7 @@ func (s *session) errands(queue string, woken bool) (errands []errand) {
 			Queue: queue, Lanes: lanes, Buckets: patrol.pick(buckets), DueFor: dueFor,
 		}}})
 	}
-	if watch.floors != nil && !share.ordered {
+	if watch.seen != nil && !share.ordered {
 		send(&watch.sweep, share.buckets, false, 0)
 	}
 	send(&watch.strays, share.others, share.ordered, strayAfter)
@@ -44,7 +44,7 @@ func (s *session) errands(queue string, woken bool) (errands []errand) {
 	switch rung := s.bell.take(queue); {
 	case woken && len(rung) > 0:
 		// A claim of all of its buckets takes three times as long; the next turn makes it.
-		errands = append(errands, errand{watch: watch, rung: true, requests: []domain.ClaimRequest{ownRequest(queue, share, watch, rung)}})
+		errands = append(errands, errand{watch: watch, rung: true, requests: []domain.ClaimRequest{ownRequest(queue, share, watch, rung, true)}})
 	case len(share.buckets) > 0:
 		requests := ownRequests(queue, share, watch)
 		windowed := len(requests[0].Buckets) < len(share.buckets)
@@ -60,19 +60,19 @@ func ownRequests(queue string, share share, watch *watch) []domain.ClaimRequest 
 	buckets := rotated(share.buckets, watch.at)
 	half, window := len(buckets)/2, max(claimWindow, 2*watch.reach)
 	if share.ordered || watch.reach == 0 || half < window {
-		return []domain.ClaimRequest{ownRequest(queue, share, watch, buckets)}
+		return []domain.ClaimRequest{ownRequest(queue, share, watch, buckets, false)}
 	}
 	return []domain.ClaimRequest{
-		ownRequest(queue, share, watch, buckets[:window]),
-		ownRequest(queue, share, watch, buckets[half:half+window]),
+		ownRequest(queue, share, watch, buckets[:window], false),
+		ownRequest(queue, share, watch, buckets[half:half+window], false),
 	}
 }
 
-func ownRequest(queue string, share share, watch *watch, buckets []int) domain.ClaimRequest {
+func ownRequest(queue string, share share, watch *watch, buckets []int, rung bool) domain.ClaimRequest {
 	if share.ordered {
 		return domain.ClaimRequest{Queue: queue, Lanes: true, Buckets: buckets}
 	}
-	return domain.ClaimRequest{Queue: queue, Buckets: buckets, Floors: watch.floorsOf(buckets)}
+	return domain.ClaimRequest{Queue: queue, Buckets: buckets, Floors: watch.floorsOf(buckets, rung)}
 }
 
 // claimed is what came of one claim.
@@ -123,8 +123,10 @@ func (e errand) note(s *session, answers []claimed, full bool) (more bool) {
 	}
 	e.watch.idle = !slices.ContainsFunc(answers, func(c claimed) bool { return len(c.jobs) > 0 })
 	if !e.requests[0].Lanes {
-		for _, answer := range answers {
-			e.watch.raise(answer.jobs, s.bucketCount, s.Clock.Now())
+		for i, answer := range answers {
+			if answer.err == nil {
+				e.watch.saw(e.requests[i], answer.jobs, s.bucketCount, s.Clock.Now())
+			}
 		}
 	}
 	if e.rung {

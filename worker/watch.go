@@ -7,9 +7,15 @@ import (
 )
 
 const (
-	// floorSlack is how far below the latest job of a bucket its floor stays. Jobs whose
-	// transactions stay open for less are seen by the next claim; others by the sweep.
-	floorSlack = 250 * time.Millisecond
+	// A claim does not look at what became available before a bucket was last seen, but for some
+	// slack: jobs whose transactions stay open for less than the narrow one are seen by the next
+	// claim, and those of the wide one by one of the next few. The sweep finds the others. What lies
+	// within the slack costs: the entries of jobs long gone, if an open transaction keeps them.
+	narrowSlack = 50 * time.Millisecond
+	wideSlack   = 500 * time.Millisecond
+
+	// wideShare is how many times fewer buckets of a claim have the wide slack than the narrow one.
+	wideShare = 8
 
 	// sweepTurn is how long the sweep takes around all buckets: the most that a late commit
 	// waits, beside a claim.
@@ -19,7 +25,8 @@ const (
 // watch is what the claim loop remembers of a queue.
 type watch struct {
 	at      int         // The bucket at which the next claim begins.
-	floors  []time.Time // By bucket; nil before any is known.
+	seen    []time.Time // By bucket: what became available before was seen by a claim. Nil before the first.
+	wide    int         // The buckets that are the next to have the wide slack: those with this rest by wideShare.
 	reach   int         // How many of the worker's own buckets filled the last batch; 0: none was filled.
 	idle    bool        // The last claim was of the worker's own, and found nothing.
 	sweep   patrol      // Finds what lies below the floors.
@@ -39,29 +46,53 @@ func newWatch(config Config, bucketCount int) *watch {
 	}
 }
 
-// floorsOf returns the floors of the buckets, nil if none is known.
-func (w *watch) floorsOf(buckets []int) []time.Time {
-	if w.floors == nil {
+// floorsOf returns the floors of the buckets, nil if none is known. Where they rang, all have the
+// wide slack: each rings just once.
+func (w *watch) floorsOf(buckets []int, rung bool) []time.Time {
+	if w.seen == nil {
 		return nil
 	}
 	floors := make([]time.Time, len(buckets))
 	for i, bucket := range buckets {
-		floors[i] = w.floors[bucket]
+		slack := narrowSlack
+		if rung || bucket%wideShare == w.wide {
+			slack = wideSlack
+		}
+		floors[i] = w.seen[bucket].Add(-slack)
 	}
 	return floors
 }
 
-// raise raises the floors to just below the jobs that were claimed. The times are the
-// database's, and are compared with nobody else's.
-func (w *watch) raise(jobs []domain.ClaimedJob, bucketCount int, now time.Time) {
-	if w.floors == nil && len(jobs) > 0 {
-		w.floors = make([]time.Time, bucketCount)
+// saw notes what a claim has seen: the buckets that it emptied, up to its time, and the others up
+// to the last job that they gave. Nothing that was claimed shows nothing: the queue may be paused.
+// The times are the database's, and are compared with nobody else's.
+func (w *watch) saw(request domain.ClaimRequest, jobs []domain.ClaimedJob, bucketCount int, now time.Time) {
+	if len(jobs) == 0 {
+		return
+	}
+	if w.seen == nil {
+		w.seen = make([]time.Time, bucketCount)
 		w.sweep.rest(now)
 	}
+	gave := make(map[int]int, len(jobs))
 	for _, job := range jobs {
-		if floor := job.AvailableAt.Add(-floorSlack); floor.After(w.floors[job.Bucket]) {
-			w.floors[job.Bucket] = floor
+		gave[job.Bucket]++
+		w.raise(job.Bucket, job.AvailableAt)
+	}
+	if len(jobs) == request.Batch {
+		return
+	}
+	claimedAt := jobs[0].AvailableAt.Add(jobs[0].Waited)
+	for _, bucket := range request.Buckets {
+		if gave[bucket] < bucketQuota(request.Batch) {
+			w.raise(bucket, claimedAt)
 		}
+	}
+}
+
+func (w *watch) raise(bucket int, seen time.Time) {
+	if seen.After(w.seen[bucket]) {
+		w.seen[bucket] = seen
 	}
 }
 
@@ -69,7 +100,7 @@ func (w *watch) raise(jobs []domain.ClaimedJob, bucketCount int, now time.Time) 
 // something to claim.
 func (w *watch) heed(outlook domain.Outlook, now time.Time) (something bool) {
 	if outlook.NextDue == 0 {
-		w.floors = nil // It may lie below them.
+		w.seen = nil // It may lie below the floors.
 	}
 	follow := func(patrol *patrol, called bool) {
 		if called {
@@ -88,6 +119,7 @@ func (w *watch) heed(outlook domain.Outlook, now time.Time) (something bool) {
 // also how many buckets it took to fill a batch.
 func (w *watch) turnTo(requests []domain.ClaimRequest, answers []claimed, windowed bool) {
 	w.reach = 0
+	w.wide = (w.wide + 1) % wideShare
 	visited := requests[0].Buckets
 	if !windowed {
 		visited = visited[:1]

@@ -56,15 +56,39 @@ func TestSweep_LateCommitIsFoundWithinTwoSecondsThoughTheWorkerIsBusy(t *testing
 // A transaction that is open for a moment is not what the sweep is for.
 func TestFloor_LeavesRoomForTransactionsUnderWay(t *testing.T) {
 	t.Parallel()
+	for open, within := range map[time.Duration]time.Duration{
+		40 * time.Millisecond:  5 * time.Millisecond,  // The next claim.
+		400 * time.Millisecond: 20 * time.Millisecond, // One of the next eight.
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			started := map[domain.JobID]time.Duration{}
+			w, goOn := busyWorld(t, func(job domain.ClaimedJob, at time.Duration) { started[job.ID] = at })
+			goOn(time.Second)
+			late := w.enqueue(model.NewJob{Key: sameBucket, Delay: -open})
+			committed := w.elapsed()
+			goOn(100 * time.Millisecond)
+			if at, found := started[late]; !found || at-committed > within {
+				t.Errorf("open for %s: found: %t, after %s, want within %s", open, found, at-committed, within)
+			}
+		})
+	}
+}
+
+// Who rings does it once: the claim that heeds it looks far enough back.
+func TestFloor_IsFarBackWhereItRang(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		started := map[domain.JobID]time.Duration{}
-		w, goOn := busyWorld(t, func(job domain.ClaimedJob, at time.Duration) { started[job.ID] = at })
-		goOn(time.Second)
-		late := w.enqueue(model.NewJob{Key: sameBucket, Delay: -200 * time.Millisecond})
-		committed := w.elapsed()
-		goOn(10 * time.Millisecond)
-		if at, found := started[late]; !found || at-committed > 5*time.Millisecond {
-			t.Errorf("found: %t, after %s, want at once", found, at-committed)
+		w := newListeningWorld(t)
+		w.spoil("Look", fault{err: errCut, times: always}) // It would see what lies below a floor.
+		w.start(returning(nil))
+		w.advance(10 * time.Second)
+		for range 3 {
+			for _, delay := range []time.Duration{0, -400 * time.Millisecond} {
+				id := w.enqueue(model.NewJob{Key: sameBucket, Delay: delay})
+				synctest.Wait()
+				w.wantJob(id, domain.StatusCompleted, 1)
+			}
+			w.advance(10 * time.Second)
 		}
 	})
 }
