@@ -2,6 +2,7 @@
 
 SQLC := go tool -modfile=tools/sqlc.mod sqlc
 LINT := go tool -modfile=tools/lint.mod golangci-lint
+ACTIONLINT := go tool -modfile=tools/actionlint.mod actionlint
 
 # The race detector needs a C compiler; without one the tests run without it. RACE= turns it off.
 RACE ?= $(if $(shell command -v cc || command -v gcc || command -v clang),1)
@@ -15,7 +16,7 @@ PG ?=
 T ?=
 POOLER ?=
 
-.PHONY: help demo bench bench-peers test promises plans mutants soak check-run prove build generate verify lint fmt
+.PHONY: help demo bench bench-peers test promises plans mutants soak check-run prove build image generate verify lint fmt
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -48,6 +49,13 @@ prove: ## take every step of docs/proof.md, the long ones in short
 build: ## build bin/holdfast
 	@CGO_ENABLED=0 go build -o bin/holdfast ./cmd/holdfast
 
+# IMAGE= is its name.
+IMAGE ?= holdfast
+
+image: ## build a Docker image of the command alone (IMAGE=holdfast:1.0.0)
+	@CGO_ENABLED=0 GOOS=linux go build -trimpath -ldflags '-s -w' -o bin/image/holdfast ./cmd/holdfast
+	@docker build --quiet --file deploy/docker/Dockerfile --tag '$(IMAGE)' bin/image
+
 generate: ## write gen/, db/bench, db/demo and db/schema.sql anew after a change of SQL (needs a C compiler)
 	@$(SQLC) generate
 	@go test -count=1 -run '^TestSchema_FileIsCurrent$$' ./integration -update
@@ -72,8 +80,9 @@ check-run: ## judge a soak again (DIR=…)
 	@CGO_ENABLED=0 go build -o bin/soak ./integration/soak
 	@bin/soak check $(if $(DIR),'$(DIR)')
 
-lint: ## run the pinned golangci-lint
+lint: ## run the pinned golangci-lint and actionlint
 	@$(LINT) run ./...
+	@$(ACTIONLINT)
 
 fmt: ## format the Go code
 	@$(LINT) fmt ./...

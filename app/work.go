@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
@@ -29,7 +30,7 @@ func Work(ctx context.Context, url, address string, config holdfast.Config, hand
 	if err != nil {
 		return err
 	}
-	return run(ctx, worker)
+	return run(ctx, worker, config.WithDefaults().Logger)
 }
 
 // workObserved serves metrics and probes beside the worker. The address comes first: nobody would
@@ -55,10 +56,11 @@ func workObserved(ctx context.Context, pool *pgxpool.Pool, address string, confi
 		return err
 	}
 	defer serve(socket, routes(metrics.Endpoint, &probes{worker: worker, db: pool}), config.Logger)()
-	return run(ctx, worker)
+	return run(ctx, worker, config.Logger)
 }
 
-func run(ctx context.Context, worker *holdfast.Worker) error {
+func run(ctx context.Context, worker *holdfast.Worker, log *slog.Logger) error {
+	defer supervise(worker.Health, log)()
 	defer onSecondSignal(worker.StopNow)()
 	return worker.Run(ctx)
 }

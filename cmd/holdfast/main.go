@@ -11,6 +11,9 @@ import (
 	"syscall"
 
 	"github.com/urfave/cli/v2"
+
+	// Where the system has no certificates, as in an image of this program alone.
+	_ "golang.org/x/crypto/x509roots/fallback"
 )
 
 func main() {
