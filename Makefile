@@ -16,7 +16,7 @@ PG ?=
 T ?=
 POOLER ?=
 
-.PHONY: help demo bench bench-peers test promises plans mutants soak check-run prove build image generate verify lint fmt
+.PHONY: help demo bench bench-peers test embedding promises plans mutants soak check-run prove build image generate verify lint fmt
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -29,6 +29,9 @@ bench: build ## run every scenario of the bench once, in small (bin/holdfast ben
 
 test: ## run every test on a real Postgres (PG=14…18 picks its version, T= picks tests)
 	@$(if $(PG),HOLDFAST_TEST_POSTGRES_VERSION=$(PG)) $(GO_TEST) $(if $(T),-run '$(T)') ./...
+
+embedding: ## run the examples of docs/embedding.md: database/sql, sqlx, GORM, bun, ent
+	@CGO_ENABLED=0 go test -C integration/embedding -count=1 ./...
 
 promises: ## run the tests of the promises and of the worker (POOLER=pgbouncer runs them through it)
 	@$(if $(PG),HOLDFAST_TEST_POSTGRES_VERSION=$(PG)) $(if $(POOLER),HOLDFAST_TEST_POOLER=$(POOLER)) $(GO_TEST) -run "$$(tools/promises)" ./integration
@@ -56,7 +59,7 @@ image: ## build a Docker image of the command alone (IMAGE=holdfast:1.0.0)
 	@CGO_ENABLED=0 GOOS=linux go build -trimpath -ldflags '-s -w' -o bin/image/holdfast ./cmd/holdfast
 	@docker build --quiet --file deploy/docker/Dockerfile --tag '$(IMAGE)' bin/image
 
-generate: ## write gen/, db/bench, db/demo and db/schema.sql anew after a change of SQL (needs a C compiler)
+generate: ## write gen/, db/bench, db/demo, the orders of docs/embedding.md and db/schema.sql anew after a change of SQL (needs a C compiler)
 	@$(SQLC) generate
 	@go test -count=1 -run '^TestSchema_FileIsCurrent$$' ./integration -update
 

@@ -25,8 +25,10 @@ type (
 	Args = domain.Args
 	// RawArgs is a payload that is JSON already.
 	RawArgs = domain.RawArgs
-	// DBTX is a *pgxpool.Pool, a *pgx.Conn or a pgx.Tx.
+	// DBTX is a *pgxpool.Pool, a *pgx.Conn or a pgx.Tx; FromSQL makes one of a *sql.Tx.
 	DBTX = domain.DBTX
+	// SQLTX is a *sql.Tx, or a transaction of a library on top of database/sql.
+	SQLTX = domain.SQLTX
 	// EnqueueOption says how a job is enqueued.
 	EnqueueOption = domain.EnqueueOption
 	// EnqueueResult tells what an enqueue did.
@@ -100,6 +102,10 @@ func Enqueue(ctx context.Context, db DBTX, args Args, options ...EnqueueOption) 
 func EnqueueMany(ctx context.Context, db DBTX, jobs ...NewJob) ([]EnqueueResult, error) {
 	return domain.EnqueueMany(ctx, db, jobs...)
 }
+
+// FromSQL lets Enqueue and the other functions that take a DBTX run in a transaction of database/sql, or of a library on top of
+// it such as sqlx, GORM, ent or bun. Its driver must be pgx's, github.com/jackc/pgx/v5/stdlib.
+func FromSQL(tx SQLTX) DBTX { return domain.FromSQL(tx) }
 
 // OnQueue names the queue; default: "default".
 func OnQueue(name string) EnqueueOption { return domain.OnQueue(name) }

@@ -58,7 +58,7 @@ var guests = map[string][]string{
 	"github.com/prometheus":                      {"app"},
 	"github.com/testcontainers":                  {"integration"},
 	"github.com/anishathalye/porcupine":          {"integration"},
-	"database/sql":                               {"gen", "db", "integration"},
+	"database/sql":                               {"gen", "domain", "db", "integration"}, // FromSQL.
 }
 
 // strangers are what a program that only imports the library must not link.

@@ -1,0 +1,3 @@
+CREATE TABLE orders (
+    id bigint PRIMARY KEY
+);
