@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -39,24 +40,22 @@ func TestSaw_WhatAClaimHasSeen(t *testing.T) {
 	}
 }
 
-func TestFloors_AreOfTheWideSlackOnceInEightClaims(t *testing.T) {
+func TestFloors_EachBucketHasTheWideSlackInItsTurnAndTheDeepOneSeldom(t *testing.T) {
 	t.Parallel()
 	seen := time.Date(2000, 1, 1, 12, 0, 0, 0, time.UTC)
-	w := &watch{seen: []time.Time{seen, seen, seen}}
-	wide := 0
-	for range wideShare {
+	w := &watch{seen: make([]time.Time, 3)}
+	for bucket := range w.seen {
+		w.seen[bucket] = seen
+	}
+	times := map[time.Duration]int{}
+	for range deepShare {
 		for _, floor := range w.floorsOf([]int{0, 2}, false) {
-			switch seen.Sub(floor) {
-			case wideSlack:
-				wide++
-			case narrowSlack:
-			default:
-				t.Errorf("slack %s", seen.Sub(floor))
-			}
+			times[seen.Sub(floor)]++
 		}
 		w.turnTo([]domain.ClaimRequest{{Buckets: []int{0, 2}, Batch: 1}}, []claimed{{}}, false)
 	}
-	if wide != 2 {
-		t.Errorf("%d of 16 floors have the wide slack, want one of each bucket", wide)
+	want := map[time.Duration]int{deepSlack: 2, wideSlack: 2 * (deepShare/wideShare - 1), narrowSlack: 2 * (deepShare - deepShare/wideShare)}
+	if !maps.Equal(times, want) {
+		t.Errorf("in 64 claims of two buckets: %v, want %v", times, want)
 	}
 }

@@ -8,14 +8,17 @@ import (
 
 const (
 	// A claim does not look at what became available before a bucket was last seen, but for some
-	// slack: jobs whose transactions stay open for less than the narrow one are seen by the next
-	// claim, and those of the wide one by one of the next few. The sweep finds the others. What lies
-	// within the slack costs: the entries of jobs long gone, if an open transaction keeps them.
+	// slack: jobs whose transactions stay open for less are seen all the same. What lies within it
+	// costs: the entries of jobs long gone, if an open transaction keeps them. So most buckets have the
+	// narrow slack, each one in its turn the wide one, and seldom the deep one; the sweep finds the rest.
 	narrowSlack = 50 * time.Millisecond
 	wideSlack   = 500 * time.Millisecond
+	deepSlack   = 5 * time.Second
 
-	// wideShare is how many times fewer buckets of a claim have the wide slack than the narrow one.
+	// wideShare and deepShare are after how many claims a bucket has the slack again. Their products
+	// with the slack are alike, and so is what they cost.
 	wideShare = 8
+	deepShare = 64
 
 	// sweepTurn is how long the sweep takes around all buckets: the most that a late commit
 	// waits, beside a claim.
@@ -26,7 +29,7 @@ const (
 type watch struct {
 	at      int         // The bucket at which the next claim begins.
 	seen    []time.Time // By bucket: what became available before was seen by a claim. Nil before the first.
-	wide    int         // The buckets that are the next to have the wide slack: those with this rest by wideShare.
+	turn    int         // How many claims there were, but for those of rung buckets.
 	reach   int         // How many of the worker's own buckets filled the last batch; 0: none was filled.
 	idle    bool        // The last claim was of the worker's own, and found nothing.
 	sweep   patrol      // Finds what lies below the floors.
@@ -46,21 +49,28 @@ func newWatch(config Config, bucketCount int) *watch {
 	}
 }
 
-// floorsOf returns the floors of the buckets, nil if none is known. Where they rang, all have the
-// wide slack: each rings just once.
+// floorsOf returns the floors of the buckets, nil if none is known. Those that rang have the wide
+// slack at least: each rings just once.
 func (w *watch) floorsOf(buckets []int, rung bool) []time.Time {
 	if w.seen == nil {
 		return nil
 	}
 	floors := make([]time.Time, len(buckets))
 	for i, bucket := range buckets {
-		slack := narrowSlack
-		if rung || bucket%wideShare == w.wide {
-			slack = wideSlack
-		}
-		floors[i] = w.seen[bucket].Add(-slack)
+		floors[i] = w.seen[bucket].Add(-w.slackOf(bucket, rung))
 	}
 	return floors
+}
+
+func (w *watch) slackOf(bucket int, rung bool) time.Duration {
+	switch {
+	case bucket%deepShare == w.turn%deepShare:
+		return deepSlack
+	case rung || bucket%wideShare == w.turn%wideShare:
+		return wideSlack
+	default:
+		return narrowSlack
+	}
 }
 
 // saw notes what a claim has seen: the buckets that it emptied, up to its time, and the others up
@@ -119,7 +129,7 @@ func (w *watch) heed(outlook domain.Outlook, now time.Time) (something bool) {
 // also how many buckets it took to fill a batch.
 func (w *watch) turnTo(requests []domain.ClaimRequest, answers []claimed, windowed bool) {
 	w.reach = 0
-	w.wide = (w.wide + 1) % wideShare
+	w.turn++
 	visited := requests[0].Buckets
 	if !windowed {
 		visited = visited[:1]

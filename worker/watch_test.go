@@ -59,6 +59,7 @@ func TestFloor_LeavesRoomForTransactionsUnderWay(t *testing.T) {
 	for open, within := range map[time.Duration]time.Duration{
 		40 * time.Millisecond:  5 * time.Millisecond,  // The next claim.
 		400 * time.Millisecond: 20 * time.Millisecond, // One of the next eight.
+		4 * time.Second:        time.Second,           // One of the next 64, or the sweep.
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			started := map[domain.JobID]time.Duration{}
