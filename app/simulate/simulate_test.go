@@ -108,6 +108,8 @@ func demands(preset string, i int, counts Counts) map[string]bool {
 		all["duplicates"] = counts.Duplicates == counts.Enqueued && counts.Repeated == 0
 	case "crash":
 		all["mark"] = counts.Reclaimed > 0 && (counts.Repeated > 0) == (i == 0)
+	case "pause":
+		all["fence"] = counts.LostUpdates == 1-i && counts.WritesRefused == i && counts.ResultsRefused == 1 && counts.Overlaps == 1
 	}
 	return all
 }
@@ -166,7 +168,7 @@ func TestStep_EndsWhenSomebodyHasSeenEnough(t *testing.T) {
 
 func TestRun_UnknownPresetNamesThose(t *testing.T) {
 	_, err := Run(t.Context(), "nosuch", 1)
-	if want := `preset "nosuch" is none of two-workers, crash`; err == nil || err.Error() != want {
+	if want := `preset "nosuch" is none of two-workers, crash, pause`; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
