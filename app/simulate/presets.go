@@ -24,7 +24,7 @@ type scene struct {
 
 // Presets lists the stories, in the order in which they are best watched.
 func Presets() []Preset {
-	return []Preset{twoWorkers(), crash(), pause()}
+	return []Preset{twoWorkers(), crash(), pause(), rebalance(), hotKey()}
 }
 
 // UnknownError says that there is no such preset, and which there are.

@@ -110,6 +110,10 @@ func demands(preset string, i int, counts Counts) map[string]bool {
 		all["mark"] = counts.Reclaimed > 0 && (counts.Repeated > 0) == (i == 0)
 	case "pause":
 		all["fence"] = counts.LostUpdates == 1-i && counts.WritesRefused == i && counts.ResultsRefused == 1 && counts.Overlaps == 1
+	case "rebalance":
+		all["ring"] = counts.Repeated == 0 && counts.Moved > buckets/8 && counts.Moved < buckets/3
+	case "hot-key":
+		all["waits"] = counts.Overlaps == 0 && (counts.HotWaits.P50 > 0.5) == (i == 0) && counts.OtherWaits.P50 < 0.1
 	}
 	return all
 }
@@ -168,7 +172,7 @@ func TestStep_EndsWhenSomebodyHasSeenEnough(t *testing.T) {
 
 func TestRun_UnknownPresetNamesThose(t *testing.T) {
 	_, err := Run(t.Context(), "nosuch", 1)
-	if want := `preset "nosuch" is none of two-workers, crash, pause`; err == nil || err.Error() != want {
+	if want := `preset "nosuch" is none of two-workers, crash, pause, rebalance, hot-key`; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
