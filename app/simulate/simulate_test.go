@@ -16,7 +16,7 @@ import (
 // No test here is parallel: a simulation takes the only processor of the program.
 
 var (
-	update = flag.Bool("update", false, "write testdata/*.txt anew")
+	update = flag.Bool("update", false, "write testdata/*.txt and docs/simulate.md anew")
 	seeds  = flag.Int64("seeds", 10, "how many seeds of each preset are played")
 )
 
@@ -141,11 +141,9 @@ func TestPrint_FitsThePageAndEndsWithOneSentence(t *testing.T) {
 
 func TestGolden_PageOfEachPreset(t *testing.T) {
 	for _, preset := range Names() {
-		var out bytes.Buffer
-		Print(&out, played(t, preset, 1), nil)
-		path := filepath.Join("testdata", preset+".txt")
+		path, got := filepath.Join("testdata", preset+".txt"), defaultPage(t, preset)
 		if *update {
-			if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
+			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -153,8 +151,8 @@ func TestGolden_PageOfEachPreset(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if out.String() != string(want) {
-			t.Errorf("%s: other than %s; if it is meant so, go test ./app/simulate -update:\n%s", preset, path, out.String())
+		if got != string(want) {
+			t.Errorf("%s: other than %s; if it is meant so, go test ./app/simulate -update:\n%s", preset, path, got)
 		}
 	}
 }
