@@ -17,6 +17,7 @@ import (
 
 	"github.com/holdfast-pg/holdfast"
 	"github.com/holdfast-pg/holdfast/app"
+	"github.com/holdfast-pg/holdfast/app/orders"
 	"github.com/holdfast-pg/holdfast/db"
 	"github.com/holdfast-pg/holdfast/db/demo"
 	"github.com/holdfast-pg/holdfast/db/embedded"
@@ -24,13 +25,8 @@ import (
 )
 
 const (
-	// sentOrder is the order whose worker dies after its receipt is committed.
-	sentOrder = 9182
 	// midwayOrder is the order whose worker dies while its receipt is being sent.
 	midwayOrder = 9377
-	// labelOrder is the order whose worker is paused while it prints the parcel's label. It
-	// gets no receipt, so that each order has one job.
-	labelOrder = 9500
 	// otherOrders are those around them.
 	otherOrders = 300
 
@@ -134,7 +130,7 @@ func (s *show) closer(stop func() error) func() error {
 }
 
 func (s *show) play(ctx context.Context) error {
-	first := []int64{sentOrder, labelOrder}
+	first := []int64{orders.Sent, orders.Label}
 	for id := int64(1); id <= otherOrders; id++ {
 		first = append(first, id)
 	}
@@ -148,7 +144,7 @@ func (s *show) play(ctx context.Context) error {
 	if err := s.pausePrinter(ctx); err != nil {
 		return err
 	}
-	if err := s.killAt(ctx, afterCommit(sentOrder), "committed the receipt of order:%d and is killed before it completes the job", sentOrder); err != nil {
+	if err := s.killAt(ctx, afterCommit(orders.Sent), "committed the receipt of order:%d and is killed before it completes the job", orders.Sent); err != nil {
 		return err
 	}
 	if err := s.placeOrders(ctx, []int64{midwayOrder}); err != nil {
@@ -184,16 +180,16 @@ func (s *show) placeOrder(ctx context.Context, id int64) error {
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
 	email := fmt.Sprintf("customer%d@example.com", id)
-	if _, err := s.queries.PlaceOrder(ctx, tx, demo.PlaceOrderParams{ID: id, Email: email, Address: oldAddress}); err != nil {
+	if _, err := s.queries.PlaceOrder(ctx, tx, demo.PlaceOrderParams{ID: id, Email: email, Address: orders.OldAddress}); err != nil {
 		return err
 	}
-	var args holdfast.Args = SendReceipt{OrderID: id, Email: email}
+	var args holdfast.Args = orders.SendReceipt{OrderID: id, Email: email}
 	queue := s.queue
-	if id == labelOrder {
-		args, queue = PrintLabel{OrderID: id}, s.labels
+	if id == orders.Label { // It gets no receipt, so that each order has one job.
+		args, queue = orders.PrintLabel{OrderID: id}, s.labels
 	}
 	result, err := holdfast.Enqueue(ctx, tx, args,
-		holdfast.OnQueue(queue), holdfast.Key(fmt.Sprintf("order:%d", id)), holdfast.Once(fmt.Sprintf("%s:%d", args.Kind(), id)))
+		holdfast.OnQueue(queue), holdfast.Key(orders.Key(id)), holdfast.Once(fmt.Sprintf("%s:%d", args.Kind(), id)))
 	if err != nil {
 		return err
 	}

@@ -13,16 +13,9 @@ import (
 
 	"github.com/holdfast-pg/holdfast"
 	"github.com/holdfast-pg/holdfast/app"
+	"github.com/holdfast-pg/holdfast/app/orders"
 	"github.com/holdfast-pg/holdfast/db/demo"
 )
-
-// PrintLabel is the payload of a parcel's label.
-type PrintLabel struct {
-	OrderID int64 `json:"order_id"`
-}
-
-// Kind names the jobs that print labels.
-func (PrintLabel) Kind() string { return "print_label" }
 
 // printer is a worker that prints labels, and the handler in it.
 type printer struct {
@@ -62,7 +55,7 @@ func RunPrinter(ctx context.Context, queue string, withoutFence bool, stdout, st
 
 // handle prints a label, and is careless on purpose: it looks neither at its context, which
 // ends when the lease is lost, nor at what became of its write.
-func (p *printer) handle(ctx context.Context, job holdfast.Job[PrintLabel]) error {
+func (p *printer) handle(ctx context.Context, job holdfast.Job[orders.PrintLabel]) error {
 	ctx = context.WithoutCancel(ctx)
 	address, err := p.queries.FindAddress(ctx, p.pool, job.Args.OrderID)
 	if err != nil {
@@ -86,7 +79,7 @@ func (p *printer) handle(ctx context.Context, job holdfast.Job[PrintLabel]) erro
 }
 
 // awaitPause waits, the address in hand, until the process has been paused and woken.
-func (p *printer) awaitPause(job holdfast.Job[PrintLabel], address string) error {
+func (p *printer) awaitPause(job holdfast.Job[orders.PrintLabel], address string) error {
 	awake, stop := awakenings()
 	defer stop()
 	p.say(stepReady, job, address)
@@ -101,7 +94,7 @@ func (p *printer) awaitPause(job holdfast.Job[PrintLabel], address string) error
 
 // print writes the label in the transaction that shows the order the job's fence token. The
 // database outlives the demo, so the order is named together with the demo's queue.
-func (p *printer) print(ctx context.Context, job holdfast.Job[PrintLabel], address string) error {
+func (p *printer) print(ctx context.Context, job holdfast.Job[orders.PrintLabel], address string) error {
 	tx, err := p.pool.Begin(ctx)
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)
@@ -121,6 +114,6 @@ func (p *printer) print(ctx context.Context, job holdfast.Job[PrintLabel], addre
 	return nil
 }
 
-func (p *printer) say(name stepName, job holdfast.Job[PrintLabel], address string) {
+func (p *printer) say(name stepName, job holdfast.Job[orders.PrintLabel], address string) {
 	_ = p.stdout.Encode(step{Name: name, Token: job.Fence(), Address: address})
 }

@@ -4,12 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/holdfast-pg/holdfast/app/orders"
 	"github.com/holdfast-pg/holdfast/db/demo"
-)
-
-const (
-	oldAddress = "1 Elm Street"
-	newAddress = "2 Oak Avenue"
 )
 
 // pausePrinter pauses the worker that is about to print the label. What it has read of the
@@ -25,11 +21,11 @@ func (s *show) pausePrinter(ctx context.Context) error {
 	s.paused = ready
 	s.facts.paused++
 	s.facts.lost++ // Whether its lease ends now or, on a busy machine, ended before.
-	s.story.warn("%s holds order:%d under token %s and is paused before it prints the label (SIGSTOP)", ready.by.name, labelOrder, brief(ready.Token))
-	if _, err := s.queries.ChangeAddress(ctx, s.pool, demo.ChangeAddressParams{ID: labelOrder, Address: newAddress}); err != nil {
+	s.story.warn("%s holds order:%d under token %s and is paused before it prints the label (SIGSTOP)", ready.by.name, orders.Label, orders.Brief(ready.Token))
+	if _, err := s.queries.ChangeAddress(ctx, s.pool, demo.ChangeAddressParams{ID: orders.Label, Address: orders.NewAddress}); err != nil {
 		return err
 	}
-	s.story.tell("the customer of order:%d moves from %s to %s", labelOrder, oldAddress, newAddress)
+	s.story.tell("the customer of order:%d moves from %s to %s", orders.Label, orders.OldAddress, orders.NewAddress)
 	return nil
 }
 
@@ -41,11 +37,11 @@ func (s *show) wakePrinter(ctx context.Context) error {
 		return err
 	}
 	s.tellReclaims(true)
-	s.story.tell("%s runs order:%d again under token %s and prints %s on the label", newer.by.name, labelOrder, brief(newer.Token), newer.Address)
+	s.story.tell("%s runs order:%d again under token %s and prints %s on the label", newer.by.name, orders.Label, orders.Brief(newer.Token), newer.Address)
 	if err := s.paused.by.wake(); err != nil {
 		return err
 	}
-	s.story.warn("%s wakes (SIGCONT), knows nothing of that, and prints %s under token %s", s.paused.by.name, s.paused.Address, brief(held))
+	s.story.warn("%s wakes (SIGCONT), knows nothing of that, and prints %s under token %s", s.paused.by.name, s.paused.Address, orders.Brief(held))
 	if err := s.tellWrite(ctx, newer); err != nil {
 		return err
 	}
@@ -59,7 +55,7 @@ func (s *show) tellWrite(ctx context.Context, newer step) error {
 	case err != nil:
 		return err
 	case answer == stepRefused:
-		s.story.tell("the write is refused: order:%d has seen token %s and takes no lower one", labelOrder, brief(newer.Token))
+		s.story.tell("the write is refused: order:%d has seen token %s and takes no lower one", orders.Label, orders.Brief(newer.Token))
 	default:
 		s.story.warn("nothing compares the tokens: %s overwrites %s", s.paused.Address, newer.Address)
 	}
@@ -96,10 +92,4 @@ func (s *show) awaitStep(ctx context.Context, what string, matches func(step) bo
 		return exists, err
 	})
 	return found, err
-}
-
-// brief leaves out of a token what all tokens of a run of the demo have in common, but for
-// one run in a thousand.
-func brief(token int64) string {
-	return fmt.Sprintf("…%06d", token%1e6)
 }

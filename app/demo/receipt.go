@@ -11,18 +11,10 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-pg/holdfast/app"
+	"github.com/holdfast-pg/holdfast/app/orders"
 	"github.com/holdfast-pg/holdfast/db/demo"
 	"github.com/holdfast-pg/holdfast/domain"
 )
-
-// SendReceipt is the demo's payload.
-type SendReceipt struct {
-	OrderID int64  `json:"order_id"`
-	Email   string `json:"email"`
-}
-
-// Kind names the demo's jobs.
-func (SendReceipt) Kind() string { return "send_receipt" }
 
 // What ends the line that a handler prints when its receipt was sent before.
 const (
@@ -37,7 +29,7 @@ func beforeCommit(order int64) string { return fmt.Sprintf("order:%d midway", or
 // HandleReceipt is the demo's handler, a program that `holdfast work --exec` runs: it reads
 // the payload from stdin, and sends the receipt in the transaction that marks it handled.
 func HandleReceipt(ctx context.Context, stdin io.Reader, stdout io.Writer, withoutMark bool) error {
-	var receipt SendReceipt
+	var receipt orders.SendReceipt
 	if err := json.NewDecoder(stdin).Decode(&receipt); err != nil {
 		return fmt.Errorf("read the payload: %w", err)
 	}
@@ -83,8 +75,8 @@ func HandleReceipt(ctx context.Context, stdin io.Reader, stdout io.Writer, witho
 		fmt.Fprintf(stdout, "order:%d%s\n", receipt.OrderID, sentAgain)
 	}
 	// Whoever is the first to send it: on a busy machine an attempt may lose its lease before.
-	if receipt.OrderID == sentOrder && !again {
-		return awaitDeath(ctx, stdout, afterCommit(sentOrder))
+	if receipt.OrderID == orders.Sent && !again {
+		return awaitDeath(ctx, stdout, afterCommit(orders.Sent))
 	}
 	return nil
 }

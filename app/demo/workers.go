@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/holdfast-pg/holdfast/app"
+	"github.com/holdfast-pg/holdfast/app/orders"
 )
 
 // The workers' timings: short, so that a crash is over in seconds.
@@ -68,7 +69,7 @@ func (s *show) startSender(name string) error {
 		handler += " --without-mark"
 	}
 	return s.startWorker(name, s.readHandlers, "work",
-		"--queue", s.queue, "--kind", SendReceipt{}.Kind(), "--exec", handler,
+		"--queue", s.queue, "--kind", orders.SendReceipt{}.Kind(), "--exec", handler,
 		"--concurrency", "4", "--log-format", "json",
 		"--lease", demoLease.String(), "--housekeeping", demoHousekeeping.String(), "--heartbeat", demoHeartbeat.String())
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/holdfast-pg/holdfast/app/simulate"
 )
 
 // completionFlag is the last word of a line that a shell's script sends to learn how the word
@@ -41,6 +43,7 @@ var flagValues = map[string][]string{
 	"affinity":       {"ring", "none"},
 	"retention-mode": {"archive", "keep", "drop"},
 	"by":             {"error", "key"},
+	"preset":         simulate.Names(),
 }
 
 // unfinished is a command line whose last word is to be completed.

@@ -57,8 +57,8 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		Name:      "holdfast",
 		Usage:     "durable work in the Postgres you already have",
 		UsageText: "holdfast COMMAND [options]",
-		Description: "`holdfast demo` and `holdfast bench` need no database. For all else name one with --database-url, or in\n" +
-			"$HOLDFAST_DATABASE_URL or $DATABASE_URL, and run `holdfast migrate up` first.\n" +
+		Description: "`holdfast demo`, `holdfast simulate` and `holdfast bench` need no database. For all else name one with\n" +
+			"--database-url, or in $HOLDFAST_DATABASE_URL or $DATABASE_URL, and run `holdfast migrate up` first.\n" +
 			"`holdfast COMMAND --help` says more.\n\n" +
 			"Exit codes: 0 done, 1 failed, 2 usage error (also: no database given), 3 findings of a check,\n" +
 			"4 the database cannot be reached, 130 interrupted.",
@@ -75,6 +75,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 			demoCommand(),
 			demoReceiptCommand(),
 			demoLabelCommand(),
+			simulateCommand(),
 			benchCommand(),
 			benchWorkerCommand(),
 			migrateCommand(),

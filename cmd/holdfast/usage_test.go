@@ -168,7 +168,7 @@ func TestHelp_ProgramAloneListsTheCommandsAndTheExitCodes(t *testing.T) {
 	if alone.code != exitDone || alone.stderr != "" {
 		t.Errorf("exit code %d, stderr %s", alone.code, alone.stderr)
 	}
-	for _, words := range []string{"demo ", "bench ", "migrate ", "enqueue ", "work ", "jobs ", "dead ", "queues ", "leases ", "workers ", "keys ", "ring ", "status ", "doctor ", "health ", "env ", "completion ", "version ", "Exit codes: 0 done", "holdfast migrate up", "--database-url"} {
+	for _, words := range []string{"demo ", "simulate ", "bench ", "migrate ", "enqueue ", "work ", "jobs ", "dead ", "queues ", "leases ", "workers ", "keys ", "ring ", "status ", "doctor ", "health ", "env ", "completion ", "version ", "Exit codes: 0 done", "holdfast migrate up", "--database-url"} {
 		if !strings.Contains(alone.stdout, words) {
 			t.Errorf("the help does not say %q:\n%s", words, alone.stdout)
 		}
