@@ -41,7 +41,13 @@ func (w Workload) lackOfTime(c worker.Config) Lack {
 }
 
 func (w Workload) handlerTime() string {
-	return fmt.Sprintf("%s/s × %s on average = %s handlers at once", number(w.Rate), short(w.mean()), number(w.busy()))
+	busy := number(w.busy())
+	if busy != "1" {
+		busy += " handlers at once"
+	} else {
+		busy += " handler at once"
+	}
+	return fmt.Sprintf("%s/s × %s on average = %s", number(w.Rate), short(w.mean()), busy)
 }
 
 func (w Workload) lackOfConnections(c worker.Config) Lack {

@@ -13,15 +13,15 @@ import (
 // GoLiteral is the recommended configuration in Go: a composite literal of holdfast.Config with
 // the fields whose default does not do, and the rule beside each.
 func (r Recommendation) GoLiteral(w Workload) string {
-	changed := r.changes()
+	changed := r.Changes(w)
 	if len(changed) == 0 {
 		return "holdfast.Config{} // The defaults suit this work.\n"
 	}
 	var text strings.Builder
 	fmt.Fprintln(&text, "holdfast.Config{")
-	for _, knob := range changed {
-		value := reflect.ValueOf(r.Worker).FieldByName(knob.name).Interface()
-		fmt.Fprintf(&text, "%s: %s, // %s.\n", knob.name, goValue(value), knob.rule(w, r))
+	for _, change := range changed {
+		value := reflect.ValueOf(r.Worker).FieldByName(change.Setting).Interface()
+		fmt.Fprintf(&text, "%s: %s, // %s.\n", change.Setting, goValue(value), change.Rule)
 	}
 	fmt.Fprintln(&text, "}")
 	formatted, err := format.Source([]byte(text.String()))
@@ -31,23 +31,24 @@ func (r Recommendation) GoLiteral(w Workload) string {
 	return string(formatted)
 }
 
-// changes are the fields of worker.Config for which a default does not do, once those that
-// follow from others are left out.
-func (r Recommendation) changes() (changed []knob) {
-	followed := worker.Config{Lease: r.Worker.Lease, Heartbeat: r.Worker.Heartbeat, Buckets: Defaults(1).Worker.Buckets}.WithDefaults()
-	others := Values{Worker: followed}
-	for _, knob := range knobs {
-		if knob.of != ofWorker {
-			continue
+// Changes are the fields of worker.Config for which a default does not do. What follows by itself
+// from one of them is left out.
+func (r Recommendation) Changes(w Workload) (changes []Setting) {
+	following := Current{Values: Defaults(w.Cores), From: map[string]string{}}
+	for _, field := range []string{"Lease", "Heartbeat"} {
+		following.Set(field, r.Worker, "")
+	}
+	defaults := settings(w, r, Current{Values: Defaults(w.Cores)})
+	for i, setting := range settings(w, r, following) {
+		_, leads := followers[setting.Setting]
+		if leads {
+			setting = defaults[i]
 		}
-		if knob.name == "Lease" {
-			others.Worker.Lease = worker.Config{}.WithDefaults().Lease
-		}
-		if knob.value(r.Values) != knob.value(others) {
-			changed = append(changed, knob)
+		if setting.Of == ofWorker && setting.Change() {
+			changes = append(changes, setting)
 		}
 	}
-	return changed
+	return changes
 }
 
 func goValue(value any) string {

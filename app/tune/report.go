@@ -1,5 +1,11 @@
 package tune
 
+import (
+	"reflect"
+
+	"github.com/holdfast-pg/holdfast/worker"
+)
+
 // Current are the settings as they stand, and where each comes from.
 type Current struct {
 	Values
@@ -15,6 +21,27 @@ func (c Current) from(setting string) string {
 		return from
 	}
 	return FromDefault
+}
+
+// Set takes a field of a worker's configuration over from another one. Those that follow from it
+// and are not set themselves follow.
+func (c *Current) Set(field string, from worker.Config, source string) {
+	target := reflect.ValueOf(&c.Worker).Elem()
+	value := reflect.ValueOf(from).FieldByName(field)
+	target.FieldByName(field).Set(value)
+	c.From[field] = source
+	for _, follower := range followers[field] {
+		if _, known := c.From[follower]; !known {
+			target.FieldByName(follower).SetZero()
+		}
+	}
+	c.Worker = c.Worker.WithDefaults()
+}
+
+// followers are the settings whose default follows from another one.
+var followers = map[string][]string{
+	"Lease":     {"RenewEvery", "LeaseMargin"},
+	"Heartbeat": {"WorkerTTL", "RingCache"},
 }
 
 // Report is the advice for a workload.

@@ -43,7 +43,7 @@ type knob struct {
 var knobs = []knob{
 	{
 		ofWorker, "Concurrency", func(v Values) string { return strconv.Itoa(v.Worker.Concurrency) }, concurrencyRule,
-		"jobs wait while all slots are taken (holdfast status); memory and partners bear so many at once",
+		"jobs wait while all slots are taken (holdfast status); whether memory, and those whom handlers call, bear so many at once",
 	},
 	{
 		ofWorker, "ClaimBatch", func(v Values) string { return strconv.Itoa(v.Worker.ClaimBatch) }, claimBatchRule,

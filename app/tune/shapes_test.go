@@ -1,20 +1,13 @@
 package tune_test
 
 import (
-	"flag"
-	"fmt"
-	"os"
-	"strings"
-	"testing"
-	"text/tabwriter"
 	"time"
 
 	"github.com/holdfast-pg/holdfast/app/tune"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// shapes are the three workloads that docs/tuning.md goes through.
+// shapes are the three workloads that docs/tuning.md goes through. What the command prints of
+// them is in cmd/holdfast/testdata.
 var shapes = map[string]tune.Workload{
 	"fast": {
 		Rate: 2000, P50: seconds(2 * time.Millisecond), P99: seconds(10 * time.Millisecond), Payload: 512,
@@ -31,44 +24,3 @@ var shapes = map[string]tune.Workload{
 }
 
 func seconds(d time.Duration) tune.Seconds { return tune.Seconds(d) }
-
-// written is a report as a text.
-func written(report tune.Report) string {
-	var text strings.Builder
-	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	for _, s := range report.Settings {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", s.Setting, s.Current, s.Recommended, s.Rule)
-	}
-	_ = table.Flush()
-	for _, conflict := range report.Conflicts {
-		fmt.Fprintf(&text, "conflict: %s: %s\n", strings.Join(conflict.Between, ", "), conflict.What)
-	}
-	for _, lack := range report.Lacks {
-		fmt.Fprintf(&text, "lack: %s %d: %s. Needs %s\n", lack.Of, lack.By, lack.What, lack.Needs)
-	}
-	return text.String()
-}
-
-func TestShapes_AdviceIsAsItWas(t *testing.T) {
-	t.Parallel()
-	for name, workload := range shapes {
-		if err := workload.Check(); err != nil {
-			t.Fatal(err)
-		}
-		report := tune.Advise(workload, tune.Current{Values: tune.Defaults(workload.Cores)})
-		got := written(report) + "\n" + tune.Recommend(workload).GoLiteral(workload)
-		path := "testdata/" + name + ".txt"
-		if *update {
-			if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got != string(want) {
-			t.Errorf("%s is not what the advice is (go test ./app/tune -update writes it anew):\n%s", path, got)
-		}
-	}
-}
