@@ -44,10 +44,10 @@ func TestLiteral_Compiles(t *testing.T) {
 func TestLiteral_LeavesOutOnlyWhatFollows(t *testing.T) {
 	t.Parallel()
 	fields := map[string]tune.Workload{
-		"":                             shapes["fast"],
+		"":                             with(shapes["fast"], func(w *tune.Workload) { w.Rate = 2000 }),
+		"Concurrency ClaimBatch":       with(shapes["fast"], func(w *tune.Workload) { w.Payload = 200_000 }),
 		"Concurrency":                  shapes["http"],
 		"Affinity Lease DrainDeadline": shapes["reports"],
-		"ClaimBatch":                   with(shapes["fast"], func(w *tune.Workload) { w.Payload = 200_000 }),
 		"Affinity Buckets Connections": with(shapes["fast"], func(w *tune.Workload) {
 			w.Workers, w.Connections, w.P50, w.P99 = 120, 600, seconds(3*time.Second), seconds(3*time.Second)
 			w.Rate = 10

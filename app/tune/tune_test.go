@@ -228,18 +228,18 @@ func TestRecommend_WorkThatIsTooMuchIsToldWhatIsMissingAndByHowMuch(t *testing.T
 		what   string
 	}{
 		"slots": {
-			func(w *tune.Workload) { w.P50, w.P99, w.MostSlots = seconds(time.Second), seconds(time.Second), 16 }, 1984,
-			"2,000/s × 1s on average = 2,000 handlers at once, but 1 process × 16 slots = 16: 1984 slots are missing",
+			func(w *tune.Workload) { w.P50, w.P99, w.MostSlots = seconds(time.Second), seconds(time.Second), 16 }, 4984,
+			"5,000/s × 1s on average = 5,000 handlers at once, but 1 process × 16 slots = 16: 4984 slots are missing",
 		},
 		"cores": {
 			func(w *tune.Workload) {
 				w.P50, w.P99, w.Compute = seconds(4*time.Millisecond), seconds(4*time.Millisecond), true
-			}, 4,
-			"2,000/s × 4ms on average = 8 handlers at once, but 1 process × 4 cores = 4: 4 cores are missing",
+			}, 16,
+			"5,000/s × 4ms on average = 20 handlers at once, but 1 process × 4 cores = 4: 16 cores are missing",
 		},
 		"connections": {
-			func(w *tune.Workload) { w.Workers, w.Held, w.Connections = 10, 1, 50 }, 10,
-			"10 processes × (4 + 1 to listen + 1 held × 1 slots) = 60 connections, but there are 50: 10 are missing",
+			func(w *tune.Workload) { w.Workers, w.Held, w.Connections = 10, 1, 60 }, 10,
+			"10 processes × (4 + 1 to listen + 1 held × 2 slots) = 70 connections, but there are 60: 10 are missing",
 		},
 		"buckets": {
 			func(w *tune.Workload) { w.Workers, w.Connections = 2000, 100_000 }, 3616,

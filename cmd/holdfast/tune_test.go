@@ -13,7 +13,7 @@ import (
 
 // shapes are the workloads that docs/tuning.md goes through.
 var shapes = map[string]string{
-	"fast":    "tune --rate 2000 --p50 2ms --p99 10ms --cores 4",
+	"fast":    "tune --rate 5000 --p50 2ms --p99 10ms --cores 4",
 	"http":    "tune --rate 100 --p50 300ms --p99 5s --payload 1024 --workers 2 --cores 2",
 	"reports": "tune --rate 0.05 --p50 2m --p99 15m --workers 3 --cores 4 --held-connections 1",
 }
@@ -55,6 +55,14 @@ func advised(t *testing.T, args ...string) tune.Report {
 		t.Fatalf("%v: %+v", err, got)
 	}
 	return report
+}
+
+func TestTune_CommandLinesOfTheShapesAreThoseThatTheBenchMeasures(t *testing.T) {
+	for _, shape := range tune.Shapes() {
+		if got := advised(t, strings.Fields(shapes[shape.Name])...).Workload; got != shape.Workload {
+			t.Errorf("%s describes %+v, want %+v", shapes[shape.Name], got, shape.Workload)
+		}
+	}
 }
 
 func TestTune_TableAndDocumentSayTheSame(t *testing.T) {
