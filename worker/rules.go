@@ -10,11 +10,12 @@ const (
 	StockPerBatch    = 4  // So many times the jobs of a claim may wait in the worker for a slot.
 	FirstBatch       = firstBatch
 	StrayAfter       = strayAfter
+	SlowClaim        = slowClaim
 )
 
 const (
-	// leaseTimes is how many times as long as slow handlers a lease lasts, while that is short.
-	leaseTimes = 3
+	// LeaseTimes is how many times as long as slow handlers a lease lasts, while that is short.
+	LeaseTimes = 3
 
 	// LongestLease is the longest lease that handlers ask for. Those that take longer live on
 	// renewals: a lease is also the time for which a dead worker keeps its jobs.
@@ -26,13 +27,13 @@ const (
 // IsEnoughLease tells whether a lease is as long as handlers ask for of which 99 in 100 take no
 // longer than p99: three times as long, or LongestLease.
 func IsEnoughLease(lease, p99 time.Duration) bool {
-	return lease >= LongestLease || p99 <= lease/leaseTimes
+	return lease >= LongestLease || p99 <= lease/LeaseTimes
 }
 
 // EnoughLease is the shortest lease in steps of 10 s that is enough.
 func EnoughLease(p99 time.Duration) time.Duration {
-	if p99 > LongestLease/leaseTimes {
+	if p99 > LongestLease/LeaseTimes {
 		return LongestLease
 	}
-	return (leaseTimes*p99 + leaseStep - 1) / leaseStep * leaseStep
+	return (LeaseTimes*p99 + leaseStep - 1) / leaseStep * leaseStep
 }

@@ -57,8 +57,8 @@ func (w Workload) conflictsOfSlots(v Values, add func(wrong bool, what string, b
 
 func (w Workload) conflictsOfTime(v Values, add func(wrong bool, what string, between ...string)) {
 	c := v.Worker
-	add(!worker.IsEnoughLease(c.Lease, w.p99()), fmt.Sprintf("Lease (%s) is less than 3 × p99 (%s): a pause of %s loses the job, and it runs twice; %s is enough",
-		short(c.Lease), w.P99, short(c.Lease-c.RenewEvery), short(worker.EnoughLease(w.p99()))), "Lease", "p99")
+	add(!worker.IsEnoughLease(c.Lease, w.p99()), fmt.Sprintf("Lease (%s) is less than %d × p99 (%s): a pause of %s loses the job, and it runs twice; %s is enough",
+		short(c.Lease), worker.LeaseTimes, w.P99, short(c.Lease-c.RenewEvery), short(worker.EnoughLease(w.p99()))), "Lease", "p99")
 	add(c.DrainDeadline < min(w.p99(), longestDrain), fmt.Sprintf("DrainDeadline (%s) is less than the p99 (%s): a deployment cancels handlers that would have finished",
 		short(c.DrainDeadline), w.P99), "DrainDeadline", "p99")
 }
@@ -77,8 +77,8 @@ func (w Workload) conflictsOfKeys(v Values, add func(wrong bool, what string, be
 	add(w.shards() > v.Shards, fmt.Sprintf("the hot key gets %s/s, and a lane passes %s/s at most: it needs %d shards, or less order",
 		number(w.HotShare*w.Rate), number(w.keyRate()), w.shards()), "ordered", "hot-key")
 	add(v.Worker.Affinity == worker.AffinityRing && w.Workers > 1 && w.overloadsOwner(v.Worker.Concurrency),
-		fmt.Sprintf("the hot key keeps %s slots busy, and with Affinity ring the owner of its bucket has %d: its jobs wait 2s for others",
-			number(w.HotShare*w.busy()), v.Worker.Concurrency), "Affinity", "hot-key")
+		fmt.Sprintf("the hot key keeps %s slots busy, and with Affinity ring the owner of its bucket has %d: its jobs wait %s for others",
+			number(w.HotShare*w.busy()), v.Worker.Concurrency, short(worker.StrayAfter)), "Affinity", "hot-key")
 	buckets := bucketsEach * w.Workers
 	add(v.Worker.Buckets > 0 && v.Worker.Buckets < buckets, fmt.Sprintf("%d buckets are less than %d × %s: their shares are uneven",
 		v.Worker.Buckets, bucketsEach, counted(w.Workers, "process")), "Buckets", "workers")

@@ -65,7 +65,7 @@ func rulesInWords() map[string]string {
 		"ClaimBatch":            fmt.Sprintf("claims begin with %d and grow by themselves; %d × ClaimBatch × payload ≤ %s", worker.FirstBatch, worker.StockPerBatch, size(stockBytes)),
 		"Affinity":              fmt.Sprintf("none where the p50 is %s or more, or where a key without order keeps more than %g of its owner's slots busy", short(worker.StrayAfter), load),
 		"Buckets":               fmt.Sprintf("%d × processes at least", bucketsEach),
-		"Lease":                 fmt.Sprintf("3 × p99 in steps of 10s, at least %s, at most %s: renewals carry handlers that take longer", short(c.Lease), short(worker.LongestLease)),
+		"Lease":                 fmt.Sprintf("%d × p99 in steps of 10s, at least %s, at most %s: renewals carry handlers that take longer", worker.LeaseTimes, short(c.Lease), short(worker.LongestLease)),
 		"RenewEvery":            fmt.Sprintf("Lease ÷ %d, while the handler runs", worker.RenewalsPerLease),
 		"LeaseMargin":           fmt.Sprintf("Lease ÷ %d", worker.MarginsPerLease),
 		"Heartbeat":             fmt.Sprintf("WorkerTTL ÷ %d", worker.BeatsPerTTL),

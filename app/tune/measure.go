@@ -72,7 +72,7 @@ func (m Measured) Fill(w Workload, given Given) (Workload, error) {
 		return w, errors.New("the queue drops completed jobs, so that those that came cannot be counted: give --rate")
 	case !given.Rate && m.Rate == 0:
 		return w, errors.New("no job came meanwhile: measure for longer, or give --rate")
-	case !(given.P50 && given.P99) && m.P99 == 0:
+	case m.P99 == 0 && (!given.P50 || !given.P99):
 		return w, errors.New("no live worker of the queue says how long its handlers take: start one, or give --p50 and --p99")
 	}
 	fill(&w.Rate, m.Rate, given.Rate)
@@ -150,7 +150,9 @@ func (m *Measured) believe(said []worker.Facts) {
 		c.Connections, c.Housekeeping = max(c.Connections, other.Connections), max(c.Housekeeping, other.Housekeeping)
 	}
 	m.Workers = len(said)
-	m.P50 /= time.Duration(max(spoken, 1))
+	if spoken > 0 {
+		m.P50 = max(m.P50/time.Duration(spoken), time.Microsecond) // What workers say ends there.
+	}
 	m.Current.Worker = c
 	if len(said) > 0 {
 		m.Current.know(FromWorkers, "Concurrency", "Affinity", "Lease", "WorkerTTL", "Housekeeping", "Connections")

@@ -49,7 +49,7 @@ func bucketsRule(w Workload, _ Recommendation) string {
 
 func leaseRule(w Workload, _ Recommendation) string {
 	least := worker.Config{}.WithDefaults().Lease
-	return fmt.Sprintf("3 × p99 (%s), at least %s, at most %s: renewals carry handlers that take longer", w.P99, short(least), short(worker.LongestLease))
+	return fmt.Sprintf("%d × p99 (%s), at least %s, at most %s: renewals carry handlers that take longer", worker.LeaseTimes, w.P99, short(least), short(worker.LongestLease))
 }
 
 func connectionsRule(w Workload, r Recommendation) string {

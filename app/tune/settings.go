@@ -47,11 +47,11 @@ var knobs = []knob{
 	},
 	{
 		ofWorker, "ClaimBatch", func(v Values) string { return strconv.Itoa(v.Worker.ClaimBatch) }, claimBatchRule,
-		"a claim takes more than 50ms (holdfast workers show): the worker halves its batches by itself",
+		fmt.Sprintf("a claim takes more than %s (holdfast workers show): the worker halves its batches by itself", short(worker.SlowClaim)),
 	},
 	{
 		ofWorker, "Affinity", func(v Values) string { return string(v.Worker.Affinity) }, affinityRule,
-		"ring: a busy worker's jobs wait up to 2s before an idle one takes them; none: related jobs run anywhere",
+		fmt.Sprintf("ring: a busy worker's jobs wait up to %s before an idle one takes them; none: related jobs run anywhere", short(worker.StrayAfter)),
 	},
 	{
 		ofWorker, "Buckets", func(v Values) string { return strconv.Itoa(v.Worker.Buckets) }, bucketsRule,

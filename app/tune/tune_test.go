@@ -17,13 +17,12 @@ import (
 	"github.com/holdfast-pg/holdfast/worker"
 )
 
-// tenThousand has rapid draw so many workloads; -rapid.checks wins.
-func tenThousand(t *testing.T, property func(*rapid.T)) {
+// checkMany has rapid draw so many workloads; -rapid.checks wins.
+func checkMany(t *testing.T, draws string, property func(*rapid.T)) {
 	t.Helper()
 	checks := flag.Lookup("rapid.checks")
-	before := checks.Value.String()
-	if before == checks.DefValue {
-		_ = checks.Value.Set("10000")
+	if before := checks.Value.String(); before == checks.DefValue {
+		_ = checks.Value.Set(draws)
 		defer func() { _ = checks.Value.Set(before) }()
 	}
 	rapid.Check(t, property)
@@ -52,7 +51,7 @@ func drawWorkload(t *rapid.T) tune.Workload {
 
 // Not parallel, for the number of its draws is the whole binary's.
 func TestRecommend_EveryWorkloadGetsAConfigurationThatAWorkerStartsWith(t *testing.T) {
-	tenThousand(t, func(t *rapid.T) {
+	checkMany(t, "10000", func(t *rapid.T) {
 		w := drawWorkload(t)
 		r := tune.Recommend(w)
 		if err := r.Worker.Validate(); err != nil {
@@ -67,7 +66,7 @@ func TestRecommend_EveryWorkloadGetsAConfigurationThatAWorkerStartsWith(t *testi
 
 // What is recommended does the work, or it is said what is missing.
 func TestRecommend_WhatIsRecommendedIsInNoConflictUnlessSomethingIsMissing(t *testing.T) {
-	tenThousand(t, func(t *rapid.T) {
+	checkMany(t, "10000", func(t *rapid.T) {
 		w := drawWorkload(t)
 		r := tune.Recommend(w)
 		for _, conflict := range w.Conflicts(r.Values) {
@@ -140,7 +139,7 @@ func TestRecommend_MoreOfOneThingNeverAsksForLessOfAnother(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tenThousand(t, func(t *rapid.T) {
+			checkMany(t, "2000", func(t *rapid.T) {
 				w := drawWorkload(t)
 				before := tune.Recommend(w)
 				changed := w

@@ -83,7 +83,8 @@ func tuneWork(c *cli.Context) error {
 // describeWork puts together what is measured and what the flags say.
 func describeWork(c *cli.Context) (w tune.Workload, current tune.Current, err error) {
 	measures := c.IsSet("measure")
-	if !measures && !(c.IsSet("rate") && c.IsSet("p50") && c.IsSet("p99")) {
+	described := c.IsSet("rate") && c.IsSet("p50") && c.IsSet("p99")
+	if !measures && !described {
 		return w, current, usage("--rate, --p50 and --p99 describe the work; or --measure DURATION reads them from the database")
 	}
 	w = workloadOf(c)

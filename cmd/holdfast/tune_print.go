@@ -14,6 +14,7 @@ import (
 // together, and what is missing.
 func printAdvice(c *cli.Context, report tune.Report) error {
 	err := printItems(c, report.Settings,
+		column[tune.Setting]{"OF", func(s tune.Setting) string { return s.Of }},
 		column[tune.Setting]{"SETTING", func(s tune.Setting) string { return s.Setting }},
 		column[tune.Setting]{"CURRENT", func(s tune.Setting) string { return s.Current }},
 		column[tune.Setting]{"FROM", func(s tune.Setting) string { return s.From }},

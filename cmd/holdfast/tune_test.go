@@ -114,6 +114,14 @@ func TestTune_EnvironmentIsTakenByTheCommandsThatReadIt(t *testing.T) {
 	}
 }
 
+func TestTune_EnvironmentNamesWhatWorkDoesNotTake(t *testing.T) {
+	got := execute(t, "tune", "--rate", "10", "--p50", "1s", "--p99", "1s", "--workers", "200", "--max-connections", "3000", "-o", "env")
+	const want = "# Buckets: 10 × 200 processes = 2000 at least; 1024 suit most\n# `holdfast work` has no setting for it; Buckets=2048 in Go.\n"
+	if got.code != exitDone || got.stdout != want {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestTune_VariableThatIsNoNumberIsRefused(t *testing.T) {
 	t.Setenv("HOLDFAST_CONCURRENCY", "many")
 	for _, line := range [][]string{slowCalls, {"work", "--exec", "true", "--database-url", "postgres://127.0.0.1:1/none"}} {
