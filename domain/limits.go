@@ -21,6 +21,13 @@ const (
 	maxAttemptsLimit = 1_000_000
 )
 
+// What an installation and a payload have at most, for whoever plans one.
+const (
+	DefaultBuckets = 1024
+	MostBuckets    = 16_384 // An id has 14 bits for its bucket.
+	PayloadLimit   = payloadLimit
+)
+
 // checkName checks a key or a name that becomes a text column.
 func checkName(field, name string) error {
 	switch length := utf8.RuneCountInString(name); {

@@ -28,7 +28,7 @@ func (s *session) ahead() int {
 	}
 	claimed, _ := s.claimTimes.mean()
 	covered := float64(max(aheadTime, 3*claimed))
-	return int(min(4*float64(s.ClaimBatch), float64(s.Concurrency)*covered/max(float64(handled), 1)))
+	return int(min(StockPerBatch*float64(s.ClaimBatch), float64(s.Concurrency)*covered/max(float64(handled), 1)))
 }
 
 // staleTimer fires when the oldest job in stock has waited for too long.

@@ -22,7 +22,7 @@ import (
 var scenarios = []scenario{
 	drain, steady, slots,
 	payloads, enqueues, latency, idle,
-	ladder, pinned, renew, ordered, support, observed,
+	ladder, pinned, renew, ordered, support, observed, tuned,
 }
 
 // Size says how much work a scenario does.
@@ -158,31 +158,26 @@ func (s *server) runForTables(ctx context.Context, options Options, chosen []sce
 	return nil
 }
 
-// runScenario runs the trials of a scenario one after the other.
+// runScenario runs the trials of a scenario in turns, as often as was asked for, and returns
+// the medians of each: what the machine does meanwhile then touches all of them alike.
 func (s *server) runScenario(ctx context.Context, options Options, of scenario) ([]Result, error) {
 	defer s.progress.end()
-	var results []Result
-	for _, t := range of.trials(options) {
-		result, err := s.repeat(ctx, options, of, t)
-		if err != nil {
-			return nil, err
+	trials := of.trials(options)
+	runs := make([][][]Figure, len(trials))
+	for run := range max(options.Repeat, 1) {
+		for i, t := range trials {
+			figures, err := s.try(ctx, options, t, fmt.Sprintf("%s, %s", of.name, t.name), run)
+			if err != nil {
+				return nil, fmt.Errorf("%s, %s: %w", of.name, t.name, err)
+			}
+			runs[i] = append(runs[i], figures)
 		}
-		results = append(results, result)
+	}
+	results := make([]Result, len(trials))
+	for i, t := range trials {
+		results[i] = Result{Scenario: of.name, Trial: t.name, Figures: medians(runs[i])}
 	}
 	return results, nil
-}
-
-// repeat runs a trial as often as was asked for and returns the medians.
-func (s *server) repeat(ctx context.Context, options Options, of scenario, t trial) (Result, error) {
-	var runs [][]Figure
-	for run := range max(options.Repeat, 1) {
-		figures, err := s.try(ctx, options, t, fmt.Sprintf("%s, %s", of.name, t.name), run)
-		if err != nil {
-			return Result{}, fmt.Errorf("%s, %s: %w", of.name, t.name, err)
-		}
-		runs = append(runs, figures)
-	}
-	return Result{Scenario: of.name, Trial: t.name, Figures: medians(runs)}, nil
 }
 
 // try runs a trial once, on a database of its own, and makes sure that the server was there

@@ -17,6 +17,7 @@ import (
 
 	"github.com/holdfast-pg/holdfast"
 	"github.com/holdfast-pg/holdfast/app"
+	"github.com/holdfast-pg/holdfast/app/tune"
 	"github.com/holdfast-pg/holdfast/domain"
 	"github.com/holdfast-pg/holdfast/worker"
 )
@@ -43,7 +44,10 @@ type workerSettings struct {
 	PollOnly    bool              `json:"poll_only"`
 	Observed    bool              `json:"observed"` // It measures itself, as one with --listen.
 
+	Tuned *tune.Workload `json:"tuned"` // In place of all above: what is recommended for it.
+
 	Sleep time.Duration `json:"sleep"` // What a handler does.
+	Times *times        `json:"times"` // Or for how long it sleeps.
 	Hold  bool          `json:"hold"`  // Handlers wait until the crew is told to finish.
 	Wait  waitFrom      `json:"wait"`
 }
@@ -90,6 +94,7 @@ type sent struct {
 type workerProcess struct {
 	settings workerSettings
 	handled  atomic.Int64
+	begun    atomic.Int64 // Handlers.
 	wait     *histogram
 	traced   *stopwatch
 	finish   chan struct{} // Closed by release, when handlers that hold their jobs may return.
@@ -152,16 +157,20 @@ func RunWorker(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 }
 
 func (p *workerProcess) config() holdfast.Config {
-	return holdfast.Config{
-		Queues:      []string{queueName},
+	config := holdfast.Config{
 		Concurrency: p.settings.Concurrency,
 		Connections: p.settings.Connections,
 		Lease:       p.settings.Lease,
 		Affinity:    p.settings.Affinity,
 		PollOnly:    p.settings.PollOnly,
-		// An error of the worker spoils the measurement, whatever it would recover from.
-		Logger: slog.New(slog.NewTextHandler(errorLines{p}, &slog.HandlerOptions{Level: slog.LevelError})),
 	}
+	if p.settings.Tuned != nil {
+		config = tune.Recommend(*p.settings.Tuned).Worker
+	}
+	config.Queues = []string{queueName}
+	// An error of the worker spoils the measurement, whatever it would recover from.
+	config.Logger = slog.New(slog.NewTextHandler(errorLines{p}, &slog.HandlerOptions{Level: slog.LevelError}))
+	return config
 }
 
 // awaitStart waits for the second line of stdin. Afterwards it does what further lines ask, and
@@ -211,8 +220,8 @@ func (p *workerProcess) handle(ctx context.Context, job domain.ClaimedJob) error
 	if err := p.recordWait(job); err != nil {
 		return err
 	}
-	if p.settings.Sleep > 0 {
-		timer := time.NewTimer(p.settings.Sleep)
+	if sleep := p.sleep(); sleep > 0 {
+		timer := time.NewTimer(sleep)
 		defer timer.Stop()
 		select {
 		case <-timer.C:
@@ -229,6 +238,14 @@ func (p *workerProcess) handle(ctx context.Context, job domain.ClaimedJob) error
 	}
 	p.handled.Add(1)
 	return nil
+}
+
+// sleep is for how long the next handler sleeps.
+func (p *workerProcess) sleep() time.Duration {
+	if p.settings.Times == nil {
+		return p.settings.Sleep
+	}
+	return p.settings.Times.nth(p.begun.Add(1))
 }
 
 func (p *workerProcess) recordWait(job domain.ClaimedJob) error {

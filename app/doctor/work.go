@@ -3,11 +3,11 @@ package doctor
 import (
 	"context"
 	"fmt"
-	"math"
 	"strconv"
 	"time"
 
 	"github.com/holdfast-pg/holdfast/domain"
+	"github.com/holdfast-pg/holdfast/worker"
 )
 
 var unservedQueues = check{
@@ -61,26 +61,22 @@ var orphanBuckets = check{
 	},
 }
 
-// leaseTimes is how many times the slow handlers' time a lease should last.
-const leaseTimes = 3
-
 var leaseLength = check{
 	id:       "lease_length",
-	examines: "that every worker's lease is at least three times as long as its slow handlers take (p99)",
+	examines: "that every worker's lease is at least three times as long as its slow handlers take (p99), or 5 minutes",
 	why:      "A lease is renewed while the handler runs, but a worker that pauses or loses the database for longer than what is left of it loses the job, and the handler runs twice.",
 	severity: Warning,
 	schema:   true,
 	find: func(_ context.Context, p *patient) ([]symptom, error) {
 		var found []symptom
-		for _, worker := range p.workers {
-			p99 := worker.HandleP99 / 1000
-			if worker.Lease >= leaseTimes*p99 {
+		for _, said := range p.workers {
+			p99 := time.Duration(said.HandleP99 * float64(time.Millisecond))
+			if worker.IsEnoughLease(time.Duration(said.Lease*float64(time.Second)), p99) {
 				continue
 			}
-			enough := time.Duration(math.Ceil(leaseTimes*p99/10)) * 10 * time.Second
 			found = append(found, symptom{
-				what: fmt.Sprintf("worker %s has a lease of %gs, and one handler in a hundred takes %.1fs or longer", worker.ID, worker.Lease, p99),
-				fix:  fmt.Sprintf("holdfast work --lease %s, or Lease in holdfast.Config", enough),
+				what: fmt.Sprintf("worker %s has a lease of %gs, and one handler in a hundred takes %.1fs or longer", said.ID, said.Lease, p99.Seconds()),
+				fix:  fmt.Sprintf("holdfast work --lease %s, or Lease in holdfast.Config", worker.EnoughLease(p99)),
 			})
 		}
 		return found, nil
@@ -95,8 +91,8 @@ var expiredLeases = check{
 	schema:   true,
 	find: func(ctx context.Context, p *patient) ([]symptom, error) {
 		interval := 0.0
-		for _, worker := range p.workers {
-			interval = math.Max(interval, worker.Housekeeping)
+		for _, said := range p.workers {
+			interval = max(interval, said.Housekeeping)
 		}
 		fix := "start a worker: each one keeps house for all queues"
 		if interval == 0 {

@@ -54,6 +54,15 @@ type unfinished struct {
 	closed   bool // Behind "--" there are only arguments.
 }
 
+// valuesOf are the words that can stand behind a flag of the command.
+func (u unfinished) valuesOf(flag cli.Flag) []string {
+	values := flagValues[flag.Names()[0]]
+	if flag.Names()[0] == flagOutput && slices.Equal(u.path, []string{"tune"}) {
+		values = append(slices.Clone(values), formatGo, formatEnv)
+	}
+	return values
+}
+
 // parseUnfinished reads what a shell's script sends. The bash of most systems makes three words
 // of --output=json, and some versions of PowerShell pass an empty word as two quotes only.
 func parseUnfinished(app *cli.App, words []string) unfinished {
@@ -93,10 +102,10 @@ func (u unfinished) suggest(flags []cli.Flag, subcommands []*cli.Command) []stri
 		return nil
 	}
 	if flag := findFlag(flags, u.previous); flag != nil && takesAValue(flag) {
-		all = flagValues[flag.Names()[0]]
+		all = u.valuesOf(flag)
 	} else if name, _, hasValue := strings.Cut(u.word, "="); hasValue && isFlag(name) {
 		if flag := findFlag(flags, name); flag != nil {
-			for _, value := range flagValues[flag.Names()[0]] {
+			for _, value := range u.valuesOf(flag) {
 				all = append(all, name+"="+value)
 			}
 		}

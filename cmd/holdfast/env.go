@@ -83,7 +83,9 @@ func settings(c *cli.Context) []settingItem {
 	var items []settingItem
 	eachFlag(c.App.Commands, "", func(command string, flag cli.Flag) {
 		item := newSetting(c, flag)
-		same := slices.IndexFunc(items, func(other settingItem) bool { return other.Setting == item.Setting && other.Default == item.Default })
+		same := slices.IndexFunc(items, func(other settingItem) bool {
+			return other.Setting == item.Setting && other.Default == item.Default && slices.Equal(other.Variables, item.Variables)
+		})
 		if same < 0 {
 			items = append(items, item)
 			same = len(items) - 1
@@ -113,7 +115,7 @@ func eachFlag(commands []*cli.Command, path string, visit func(command string, f
 // newSetting resolves one: flag, else environment, else default.
 func newSetting(c *cli.Context, flag cli.Flag) settingItem {
 	name := flag.Names()[0]
-	item := settingItem{Setting: "--" + name, Variables: variables[name], Source: fromDefault, Default: flagDefault(flag)}
+	item := settingItem{Setting: "--" + name, Variables: variablesOf(flag), Source: fromDefault, Default: flagDefault(flag)}
 	if item.Variables == nil {
 		item.Variables = []string{}
 	}
@@ -131,6 +133,15 @@ func newSetting(c *cli.Context, flag cli.Flag) settingItem {
 		item.Value = app.MaskURL(item.Value)
 	}
 	return item
+}
+
+// variablesOf are the variables that stand for a flag: a worker's settings carry their own, because
+// other commands have flags of the same name.
+func variablesOf(flag cli.Flag) []string {
+	if own, has := flag.(cli.DocGenerationFlag); has && len(own.GetEnvVars()) > 0 {
+		return own.GetEnvVars()
+	}
+	return variables[flag.Names()[0]]
 }
 
 func flagValue(c *cli.Context, name string) string {

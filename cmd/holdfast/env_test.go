@@ -67,7 +67,8 @@ func TestEnv_TableIsForPeople(t *testing.T) {
 	for _, line := range []string{
 		"SETTING VALUE FROM DEFAULT VARIABLES READ BY",
 		"--database-url postgres://app:***@db:5432/shop environment: HOLDFAST_DATABASE_URL - HOLDFAST_DATABASE_URL, DATABASE_URL " + several,
-		"--concurrency 8 default 8 - work",
+		"--concurrency 8 default 8 HOLDFAST_CONCURRENCY work, tune",
+		"--concurrency 64 default 64 - bench",
 		"PGPASSWORD *** environment: PGPASSWORD - PGPASSWORD all that ask the database",
 		"PGSSLMODE require environment: PGSSLMODE - PGSSLMODE all that ask the database",
 	} {
@@ -98,6 +99,9 @@ func TestEnv_EveryVariableThatTheProgramReadsIsKnown(t *testing.T) {
 	known := []string{"NO_COLOR"}
 	for _, names := range variables {
 		known = append(known, names...)
+	}
+	for _, setting := range workSettings {
+		known = append(known, setting.variable)
 	}
 	// What `work` gives to a program, and the demo's programs read.
 	given := regexp.MustCompile(`^HOLDFAST_(JOB_ID|QUEUE|KIND|KEY|ATTEMPT|MAX_ATTEMPTS|FENCE|WORKER_ID)$`)

@@ -91,6 +91,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 			keysCommand(),
 			ringCommand(),
 			doctorCommand(),
+			tuneCommand(),
 			healthCommand(),
 			envCommand(),
 			completionCommand(),
@@ -108,7 +109,7 @@ func complete(path string, commands []*cli.Command) {
 		name := path + " " + command.Name
 		command.HideHelpCommand = true
 		command.OnUsageError = asUsageError
-		if hasFlag(command, flagOutput) {
+		if hasFlag(command, flagOutput) && command.Before == nil {
 			command.Before = checkOutput
 		}
 		switch {

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -26,13 +27,15 @@ func outputFlag() cli.Flag {
 }
 
 // checkOutput refuses a format that does not exist, before the command does anything.
-func checkOutput(c *cli.Context) error {
-	switch format := c.String(flagOutput); format {
-	case formatTable, formatJSON, formatLines:
-		return nil
-	default:
-		return usage("--output %q is none of table, json, jsonl", format)
+func checkOutput(c *cli.Context) error { return checkFormat(c) }
+
+// checkFormat is checkOutput for a command that has formats of its own.
+func checkFormat(c *cli.Context, own ...string) error {
+	known := append([]string{formatTable, formatJSON, formatLines}, own...)
+	if format := c.String(flagOutput); !slices.Contains(known, format) {
+		return usage("--output %q is none of %s", format, strings.Join(known, ", "))
 	}
+	return nil
 }
 
 // withDatabase runs a command on the database that the command line or the environment names.

@@ -4,7 +4,6 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -25,20 +24,15 @@ func workCommand() *cli.Command {
 			"signal stops them at once. A database that cannot be reached is waited for.\n\n" +
 			"Example:\n" +
 			"  holdfast work --kind send_receipt --exec ./send-receipt --concurrency 4",
-		Flags: append([]cli.Flag{
+		Flags: slices.Concat([]cli.Flag{
 			&cli.StringFlag{Name: "exec", Usage: "the shell `COMMAND` to run"},
 			&cli.StringSliceFlag{Name: "queue", Usage: "a `QUEUE` to serve; may be repeated", Value: cli.NewStringSlice(domain.DefaultQueue)},
 			&cli.StringSliceFlag{Name: "kind", Usage: "a `KIND` to run; may be repeated; without it, every kind"},
-			&cli.IntFlag{Name: "concurrency", Usage: "`N` programs run at once", Value: 8},
-			&cli.DurationFlag{Name: "lease", Usage: "`DURATION` that a dead worker keeps its jobs", Value: 90 * time.Second},
-			&cli.DurationFlag{Name: "heartbeat", Usage: "`DURATION` between signs of life; after three of them without one the worker counts as dead", Value: 10 * time.Second},
-			&cli.DurationFlag{Name: "housekeeping", Usage: "`DURATION` between reclaims of ended leases", Value: 30 * time.Second},
-			&cli.DurationFlag{Name: "drain-deadline", Usage: "`DURATION` that a stopping worker lets programs finish", Value: 25 * time.Second},
-			&cli.StringFlag{Name: "affinity", Usage: "`WHICH` jobs to claim: ring, those whose keys fall to this worker, or none, any", Value: string(holdfast.AffinityRing)},
+		}, workFlags(), []cli.Flag{
 			&cli.StringFlag{Name: "listen", Usage: "the `ADDRESS` on which to serve /metrics, /livez and /readyz, such as 127.0.0.1:9464; off by default"},
 			directURLFlag(),
 			databaseFlag(),
-		}, logFlags()...),
+		}, logFlags()),
 		Action: withArgs(0, 0, work),
 	}
 }
@@ -55,18 +49,12 @@ func work(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	config := holdfast.Config{
-		Queues:        c.StringSlice("queue"),
-		Concurrency:   c.Int("concurrency"),
-		Lease:         c.Duration("lease"),
-		Heartbeat:     c.Duration("heartbeat"),
-		Housekeeping:  c.Duration("housekeeping"),
-		DrainDeadline: c.Duration("drain-deadline"),
-		Affinity:      holdfast.Affinity(c.String("affinity")),
-		DirectURL:     c.String(flagDirectURL),
-		Version:       buildVersion(),
-		Logger:        log,
+	config, err := workConfig(c)
+	if err != nil {
+		return err
 	}
+	config.Queues, config.DirectURL = c.StringSlice("queue"), c.String(flagDirectURL)
+	config.Version, config.Logger = buildVersion(), log
 	if err := config.Validate(); err != nil {
 		return usage("%s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
@@ -89,7 +77,8 @@ func checkWork(c *cli.Context) error {
 			return usage("--listen %q is not HOST:PORT, such as 127.0.0.1:9464", address)
 		}
 	}
-	return checkPositive(c, "concurrency", "lease", "heartbeat", "housekeeping", "drain-deadline")
+	_, err := workConfig(c)
+	return err
 }
 
 // execHandlers makes the program the handler of every kind named, or of all.
