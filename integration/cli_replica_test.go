@@ -32,6 +32,8 @@ func TestCLI_ReadURLSendsWhatReadsToTheReplica(t *testing.T) {
 		{"leases", "list"},
 		{"keys", "hot"},
 		{"keys", "show", "before"},
+		{"status"},
+		{"top", "--print"},
 	} {
 		read := onReplica(args...)
 		wantOutput(t, &read.stderr, "read from a replica that ")

@@ -78,6 +78,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 			enqueueCommand(),
 			workCommand(),
 			statusCommand(),
+			topCommand(),
 			jobsCommand(),
 			deadCommand(),
 			eventsCommand(),
