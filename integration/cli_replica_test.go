@@ -29,6 +29,7 @@ func TestCLI_ReadURLSendsWhatReadsToTheReplica(t *testing.T) {
 		{"queues", "show", "default"},
 		{"dead", "groups"},
 		{"dead", "list"},
+		{"dead", "keys"},
 		{"leases", "list"},
 		{"keys", "hot"},
 		{"keys", "show", "before"},

@@ -17,6 +17,7 @@ func deadCommand() *cli.Command {
 		Subcommands: append([]*cli.Command{
 			deadGroupsCommand(),
 			deadListCommand(),
+			deadKeysCommand(),
 		}, deadOperateCommands()...),
 	}
 }
