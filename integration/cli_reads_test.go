@@ -68,6 +68,9 @@ func everyState(t *testing.T) *pgtest.Database {
 	enqueue(t, database, domain.Key("processing"))
 	claimOne(t, queue, "w2")
 	enqueue(t, database, domain.Key("ready"))
+	// Ids of one millisecond have no order, and lists go by them.
+	database.Exec(t, `DO $$ DECLARE began timestamptz := clock_timestamp(); BEGIN
+		WHILE clock_timestamp() < began + interval '2 milliseconds' LOOP NULL; END LOOP; END $$`)
 	enqueue(t, database, domain.Key("scheduled"), domain.In(time.Hour))
 	return database
 }

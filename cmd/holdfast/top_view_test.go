@@ -135,6 +135,15 @@ func TestTop_ALostDatabaseIsSaidAboveWhatWasSeenLast(t *testing.T) {
 	}
 }
 
+func TestTop_AReplicaSaysHowOldTheAnswerIs(t *testing.T) {
+	utc(t)
+	reading := busy()
+	reading.lag = &domain.Lag{Standby: true, Known: true, Age: 1200 * time.Millisecond}
+	if got := renderTop(topView{reading: reading}, 0, 0, plainPaint)[1]; got != "read     from a replica that is 1.2 s behind" {
+		t.Error(got)
+	}
+}
+
 func TestTop_ColourSaysHowItStands(t *testing.T) {
 	utc(t)
 	healthy := topReading{Top: support.Top{Status: support.Status{Healthy: true, Verdict: "healthy: 1 worker live", Do: "nothing"}}}
