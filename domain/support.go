@@ -103,19 +103,6 @@ func OldestPendingJob(ctx context.Context, db DBTX, queue string) (PendingJob, e
 	return PendingJob{ID: row.ID.Bytes, Kind: row.Kind, PartitionKey: row.PartitionKey, AvailableAt: row.AvailableAt, Age: row.Age}, nil
 }
 
-// ExpiredLease is a claim past its lease that nobody has reclaimed yet.
-type ExpiredLease = gen.ListExpiredLeasesRow
-
-// ExpiredLeases lists claims that are past their lease, the longest past it first, at most limit.
-// It looks at the 4,000 oldest claims.
-func ExpiredLeases(ctx context.Context, db DBTX, limit int) ([]ExpiredLease, error) {
-	rows, err := gen.New().ListExpiredLeases(ctx, inOrder(db), gen.ListExpiredLeasesParams{Look: mostClaims, MaxRows: int32(limit)})
-	if err != nil {
-		return nil, fmt.Errorf("list expired leases: %w", explain(err))
-	}
-	return rows, nil
-}
-
 // WorkerRecord is what the registry knows of a worker.
 type WorkerRecord struct {
 	ID         string          `json:"id"`
@@ -146,15 +133,16 @@ const lanesSampled = 2000
 
 // KeySample tells to which partition keys the jobs at the head of a queue belong.
 type KeySample struct {
-	Jobs int64      // How many jobs were counted.
-	Keys []KeyShare // Those with most jobs first.
+	Queue string     `json:"queue"`
+	Jobs  int64      `json:"jobs"`  // How many jobs were counted.
+	Keys  []KeyShare `json:"items"` // Those with most jobs first.
 }
 
 // KeyShare is the part of a sample that belongs to one partition key.
 type KeyShare struct {
-	Key   string
-	Jobs  int64
-	Share float64 // Of the jobs counted, 0 to 1.
+	Key   string  `json:"key"`
+	Jobs  int64   `json:"jobs"`
+	Share float64 `json:"share"` // Of the jobs counted, 0 to 1.
 }
 
 // HotKeys counts jobs at the head of a queue by partition key, and returns at most limit
@@ -192,7 +180,7 @@ func sampleKeys(ctx context.Context, db DBTX, queue string, limit int) (KeySampl
 	if len(keys) > 0 {
 		all += keys[0].AllJobs
 	}
-	return newKeySample(jobs, all, limit), nil
+	return newKeySample(queue, jobs, all, limit), nil
 }
 
 // sampleLanes goes once around the buckets. From the first one on it would see the same
@@ -214,8 +202,8 @@ func sampleLanes(ctx context.Context, db DBTX, queue string) ([]gen.SampleLanesR
 	return append(lanes, rest...), err
 }
 
-func newKeySample(jobs map[string]int64, all int64, limit int) KeySample {
-	sample := KeySample{Jobs: all, Keys: make([]KeyShare, 0, len(jobs))}
+func newKeySample(queue string, jobs map[string]int64, all int64, limit int) KeySample {
+	sample := KeySample{Queue: queue, Jobs: all, Keys: make([]KeyShare, 0, len(jobs))}
 	for key, count := range jobs {
 		sample.Keys = append(sample.Keys, KeyShare{Key: key, Jobs: count, Share: float64(count) / float64(all)})
 	}

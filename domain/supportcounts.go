@@ -18,6 +18,8 @@ const (
 	mostClaims   = 4_000
 	mostKept     = 4_000
 	mostArrivals = 2_000
+	mostRecent   = 2_000 // Kept jobs that were just completed.
+	recentPages  = 500   // Of the archive, where the latest ones are.
 )
 
 // Count is how many jobs there are, as far as was counted.
@@ -49,12 +51,21 @@ func (c Count) plus(other Count) Count {
 
 // Arrivals are the jobs of a queue that were enqueued within the last minute: the newest 2,000 of
 // all queues, so that the time that they cover may be shorter. A completion that drops its job
-// hides it. How many jobs are completed in a time is not known: the archive has no index for
-// that, which each completion would pay for.
+// hides it.
 type Arrivals struct {
 	Jobs        int64   `json:"jobs"`
 	Completed   int64   `json:"completed"`    // Of these.
 	SpanSeconds float64 `json:"span_seconds"` // What they cover: 60, or less where there are more.
+	PerSecond   float64 `json:"per_second"`
+}
+
+// Completions are the jobs of a queue that were completed within the last minute, however long they
+// had waited: those found in the last 500 pages of the archive, some 10,000 of all queues, and
+// among the newest 2,000 kept ones. Where there are more, the time that they cover is shorter, and
+// it begins with the UTC day. A completion that drops its job hides it.
+type Completions struct {
+	Jobs        int64   `json:"jobs"`
+	SpanSeconds float64 `json:"span_seconds"` // What they cover: 60, or less.
 	PerSecond   float64 `json:"per_second"`
 }
 
@@ -70,14 +81,16 @@ type QueueLoad struct {
 	Failed           Count    `json:"failed"`
 	DeadLetter       Count    `json:"dead_letter"`
 	Completed        Count    `json:"completed"` // Kept in the inbox; without those in the archive.
-	Arrivals         Arrivals `json:"arrivals"`
+
+	Arrivals    Arrivals    `json:"arrivals"`
+	Completions Completions `json:"completions"`
 }
 
 // Dead are the jobs that have ended without success.
 func (l QueueLoad) Dead() Count { return l.Failed.plus(l.DeadLetter) }
 
 // QueueLoads counts the jobs of queues. No statement of it reads more with a larger backlog; it
-// sends three for all of them and five or six for each.
+// sends four for all of them and five or six for each.
 func QueueLoads(ctx context.Context, db DBTX, queues ...string) ([]QueueLoad, error) {
 	look := newLook(ctx, inOrder(db))
 	if look.err != nil {
@@ -101,6 +114,7 @@ type look struct {
 	claims   InFlight
 	kept     []gen.CountKeptJobsRow
 	arrivals []gen.CountArrivalsRow
+	finished []gen.CountCompletionsRow
 	err      error
 }
 
@@ -118,7 +132,10 @@ func newLook(ctx context.Context, db DBTX) *look {
 	if l.kept, l.err = l.queries.CountKeptJobs(ctx, db, mostKept+1); l.err != nil {
 		return l
 	}
-	l.arrivals, l.err = l.queries.CountArrivals(ctx, db, mostArrivals)
+	if l.arrivals, l.err = l.queries.CountArrivals(ctx, db, mostArrivals); l.err != nil {
+		return l
+	}
+	l.finished, l.err = l.queries.CountCompletions(ctx, db, gen.CountCompletionsParams{Pages: recentPages, Most: mostRecent})
 	return l
 }
 
@@ -137,6 +154,12 @@ func (l *look) load(ctx context.Context, queue string) QueueLoad {
 		if row.Queue == queue {
 			span := row.Span.Seconds()
 			load.Arrivals = Arrivals{Jobs: row.Jobs, Completed: row.Completed, SpanSeconds: span, PerSecond: float64(row.Jobs) / span}
+		}
+	}
+	for _, row := range l.finished {
+		if row.Queue == queue {
+			span := row.Span.Seconds()
+			load.Completions = Completions{Jobs: row.Jobs, SpanSeconds: span, PerSecond: float64(row.Jobs) / span}
 		}
 	}
 	return load
@@ -253,4 +276,33 @@ func (f InFlight) ofQueue(queue string) (held, expired Count) {
 		}
 	}
 	return held, expired
+}
+
+// Counters are how many jobs an installation has ever seen. What two readings differ by, over the
+// time between them, are the rates of that moment.
+type Counters struct {
+	Enqueued int64     `json:"enqueued"` // Also by transactions that were rolled back.
+	Claimed  int64     `json:"claimed"`  // Each attempt counts.
+	Known    bool      `json:"known"`    // The role may read the sequences.
+	ReadAt   time.Time `json:"read_at"`
+}
+
+// ReadCounters reads the sequences that number jobs and claims.
+func ReadCounters(ctx context.Context, db DBTX) (Counters, error) {
+	row, err := gen.New().ReadCounters(ctx, db)
+	if err != nil {
+		return Counters{}, fmt.Errorf("read the counters: %w", explain(err))
+	}
+	return Counters(row), nil
+}
+
+// Since returns how many jobs a second were enqueued and claimed since an earlier reading; not
+// known where one of them is not, or where the sequences began anew in between.
+func (c Counters) Since(earlier Counters) (enqueued, claimed float64, known bool) {
+	seconds := c.ReadAt.Sub(earlier.ReadAt).Seconds()
+	came, began := c.Enqueued-earlier.Enqueued, c.Claimed-earlier.Claimed
+	if !c.Known || !earlier.Known || seconds <= 0 || came < 0 || began < 0 {
+		return 0, 0, false
+	}
+	return float64(came) / seconds, float64(began) / seconds, true
 }

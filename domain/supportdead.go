@@ -14,6 +14,10 @@ const (
 	newestByKey   = 1_000
 )
 
+// DeadKeysLooked is at how many of the newest failed jobs, and of the newest dead-lettered ones,
+// DeadKeyHolders looks.
+const DeadKeysLooked = 500
+
 // DeadGroups are the newest failed and dead-lettered jobs of a queue in groups.
 type DeadGroups[Group any] struct {
 	Queue  string  `json:"queue"`
@@ -92,7 +96,7 @@ type DeadKeyHolder struct {
 // DeadKeyHolders lists those of the newest 500 failed and dead-lettered jobs each of a queue that
 // keep an idempotency key, newest first, at most limit.
 func DeadKeyHolders(ctx context.Context, db DBTX, queue string, limit int) ([]DeadKeyHolder, error) {
-	rows, err := gen.New().ListDeadKeyHolders(ctx, inOrder(db), gen.ListDeadKeyHoldersParams{Queue: queue, Newest: newestByError, MaxRows: int32(limit)})
+	rows, err := gen.New().ListDeadKeyHolders(ctx, inOrder(db), gen.ListDeadKeyHoldersParams{Queue: queue, Newest: DeadKeysLooked, MaxRows: int32(limit)})
 	if err != nil {
 		return nil, fmt.Errorf("list dead jobs of queue %q that hold a key: %w", queue, explain(err))
 	}

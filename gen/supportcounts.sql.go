@@ -8,7 +8,6 @@ package gen
 import (
 	"context"
 	"fmt"
-
 	"time"
 )
 
@@ -166,6 +165,111 @@ func (q *Queries) CountClaims(ctx context.Context, db DBTX, most int32) ([]Count
 	}
 	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("query CountClaims: %w", err)
+	}
+	return items, nil
+}
+
+const countCompletions = `-- name: CountCompletions :many
+WITH size AS MATERIALIZED (
+    SELECT
+        COALESCE(
+            pg_relation_size(to_regclass('holdfast.inbox_archive_' || to_char(now() AT TIME ZONE 'UTC', 'YYYYMMDD'))),
+            pg_relation_size(to_regclass('holdfast.inbox_archive_default'))
+        ) / current_setting('block_size')::bigint AS pages
+),
+tail AS MATERIALIZED (
+    SELECT
+        size.pages > $2::integer AS is_part,
+        format('(%s,0)', GREATEST(size.pages - $2::integer, 0))::tid AS from_row,
+        format('(%s,0)', GREATEST(size.pages, $2::integer))::tid AS to_row
+    FROM size
+),
+archived AS MATERIALIZED (
+    SELECT
+        job.queue,
+        job.completed_at
+    FROM holdfast.inbox_archive AS job
+    -- So that days that have passed are not looked at.
+    WHERE job.completed_at >= date_trunc('day', now(), 'UTC')
+        AND job.ctid >= (SELECT tail.from_row FROM tail)
+        AND job.ctid < (SELECT tail.to_row FROM tail)
+),
+kept AS MATERIALIZED (
+    SELECT
+        job.queue,
+        job.completed_at
+    FROM holdfast.inbox AS job
+    WHERE job.status = 'completed'
+        AND job.completed_at >= now() - interval '1 minute'
+    ORDER BY
+        job.completed_at DESC,
+        job.id DESC
+    LIMIT $1::integer
+),
+covered AS MATERIALIZED (
+    SELECT
+        GREATEST(
+            now() - interval '1 minute',
+            date_trunc('day', now(), 'UTC'),
+            (SELECT min(archived.completed_at) FROM archived WHERE (SELECT tail.is_part FROM tail)),
+            (SELECT min(kept.completed_at) FROM kept HAVING count(*) = $1::integer)
+        ) AS since
+)
+SELECT
+    finished.queue,
+    count(*) AS jobs,
+    GREATEST(now() - (SELECT covered.since FROM covered), interval '1 millisecond')::interval AS span
+FROM (
+    SELECT
+        archived.queue,
+        archived.completed_at
+    FROM archived
+    UNION ALL
+    SELECT
+        kept.queue,
+        kept.completed_at
+    FROM kept
+) AS finished
+WHERE finished.completed_at >= (SELECT covered.since FROM covered)
+GROUP BY finished.queue
+ORDER BY finished.queue
+LIMIT $1::integer
+`
+
+type CountCompletionsParams struct {
+	Most  int32
+	Pages int32
+}
+
+type CountCompletionsRow struct {
+	Queue string
+	Jobs  int64
+	Span  time.Duration
+}
+
+// CountCompletions counts by queue the jobs that were completed within the last minute. Those
+// that are kept in the inbox it finds by their index, at most so many, newest first. The archive
+// has no index by time, which each completion would pay for, but a row is added where the table of
+// its day ends: the last @pages pages hold the latest. Where there is more than that, span is
+// shorter than a minute: the time that is covered. It begins with the UTC day. Jobs that their
+// completion drops are not seen. No row: nothing was completed. Called by
+// domain/supportcounts.go. Index: inbox_completed_idx; of the archive a range of pages.
+func (q *Queries) CountCompletions(ctx context.Context, db DBTX, arg CountCompletionsParams) ([]CountCompletionsRow, error) {
+	rows, err := db.Query(ctx, countCompletions, arg.Most, arg.Pages)
+	if err != nil {
+		return nil, fmt.Errorf("query CountCompletions: %w", err)
+	}
+	defer rows.Close()
+	items := []CountCompletionsRow{}
+	for rows.Next() {
+		var i CountCompletionsRow
+		if err := rows.Scan(&i.Queue, &i.Jobs, &i.Span); err != nil {
+			return nil, fmt.Errorf("query CountCompletions: %w", err)
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("query CountCompletions: %w", err)
 	}
 	return items, nil
 }
@@ -439,4 +543,48 @@ func (q *Queries) CountRetryingJobs(ctx context.Context, db DBTX, arg CountRetry
 		err = fmt.Errorf("query CountRetryingJobs: %w", err)
 	}
 	return jobs, err
+}
+
+const readCounters = `-- name: ReadCounters :one
+SELECT
+    (
+        CASE
+            WHEN has_sequence_privilege('holdfast.inbox_seq', 'USAGE, SELECT') THEN COALESCE(pg_sequence_last_value('holdfast.inbox_seq'::regclass), 0)
+            ELSE 0
+        END
+    )::bigint AS enqueued,
+    (
+        CASE
+            WHEN has_sequence_privilege('holdfast.generation_seq', 'USAGE, SELECT') THEN COALESCE(pg_sequence_last_value('holdfast.generation_seq'::regclass), 0)
+            ELSE 0
+        END
+    )::bigint AS claimed,
+    (has_sequence_privilege('holdfast.inbox_seq', 'USAGE, SELECT') AND has_sequence_privilege('holdfast.generation_seq', 'USAGE, SELECT'))::boolean AS known,
+    clock_timestamp()::timestamptz AS read_at
+`
+
+type ReadCountersRow struct {
+	Enqueued int64
+	Claimed  int64
+	Known    bool
+	ReadAt   time.Time
+}
+
+// ReadCounters tells how many jobs were ever enqueued and claimed, by the sequences that number
+// them: two readings, and the time between them, make rates of this moment. An enqueue that was
+// rolled back counts, and on a standby, or after a crash, up to 32 more. known is false, and the
+// numbers are 0, where the role may not read the sequences. Called by domain/supportcounts.go.
+func (q *Queries) ReadCounters(ctx context.Context, db DBTX) (ReadCountersRow, error) {
+	row := db.QueryRow(ctx, readCounters)
+	var i ReadCountersRow
+	err := row.Scan(
+		&i.Enqueued,
+		&i.Claimed,
+		&i.Known,
+		&i.ReadAt,
+	)
+	if err != nil {
+		err = fmt.Errorf("query ReadCounters: %w", err)
+	}
+	return i, err
 }

@@ -41,7 +41,11 @@ func onTerminal(t *testing.T, database *pgtest.Database, answer string, code int
 	t.Helper()
 	screen, other := terminal(t)
 	var shown output
-	go func() { _, _ = io.Copy(&shown, other) }()
+	copied := make(chan struct{})
+	go func() {
+		defer close(copied)
+		_, _ = io.Copy(&shown, other)
+	}()
 	run = newProcess(t, database.URL, args...)
 	run.command.Stdin, run.command.Stderr = screen, screen
 	run.start(t)
@@ -50,6 +54,8 @@ func onTerminal(t *testing.T, database *pgtest.Database, answer string, code int
 		t.Fatal(err)
 	}
 	run.ends(t, code)
+	_ = screen.Close() // Nobody writes any more: what is left on it can be read to its end.
+	<-copied
 	return run, shown.String()
 }
 

@@ -236,32 +236,3 @@ worker_drained w1 by anna the provider is slow`
 	wantOutput(t, &runCLI(t, database, 2, "queues", "pause", "mail", "--actor", "").stderr, "actor: is empty")
 	wantOutput(t, &runCLI(t, database, 2, "queues", "pause", "mail", "--reason", strings.Repeat("x", 1001)).stderr, "reason: has 1001 characters, 1000 at most")
 }
-
-func TestCLI_ReadOnlyServerRefusesOrdersInWords(t *testing.T) {
-	t.Parallel()
-	database := pgtest.New(t)
-	queue := database.Queue(t)
-	join(t, queue, "w1")
-	dead := deadJobs(t, database, queue, 1)[0]
-	waiting := enqueue(t, database).String()
-	running := claimOne(t, queue, "w1").ID.String()
-	if running != waiting {
-		t.Fatal("another job is due")
-	}
-	database.Exec(t, `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END $$`)
-	for _, order := range [][]string{
-		{"jobs", "cancel", running},
-		{"jobs", "release", running},
-		{"jobs", "redrive", dead},
-		{"jobs", "purge", dead, "--yes"},
-		{"dead", "redrive", "--all", "--yes"},
-		{"dead", "purge", "--all", "--yes"},
-		{"workers", "evict", "w1", "--yes"},
-		{"workers", "drain", "w1"},
-		{"queues", "pause", "default"},
-		{"queues", "set", "default", "--max-attempts", "9"},
-	} {
-		wantOutput(t, &runCLI(t, database, 1, order...).stderr, "the transaction is read-only: use the primary")
-	}
-	wantLine(t, &runCLI(t, database, 0, "jobs", "show", dead).stdout, "status", "failed")
-}

@@ -29,9 +29,12 @@ func TestCLI_ReadURLSendsWhatReadsToTheReplica(t *testing.T) {
 		{"queues", "show", "default"},
 		{"dead", "groups"},
 		{"dead", "list"},
+		{"dead", "keys"},
 		{"leases", "list"},
 		{"keys", "hot"},
 		{"keys", "show", "before"},
+		{"status"},
+		{"top", "--print"},
 	} {
 		read := onReplica(args...)
 		wantOutput(t, &read.stderr, "read from a replica that ")

@@ -225,8 +225,8 @@ func TestCLI_StatusPrintsTheVerdictFirst(t *testing.T) {
 do nothing
 workers 0 live, 0 draining, 0 not seen; 0 jobs in flight, 0 slots
 
-QUEUE READY OLDEST RETRYING SCHEDULED PROCESSING DEAD
-default 0 - 0 0 0 0
+QUEUE READY OLDEST RETRYING SCHEDULED PROCESSING DEAD IN/S OUT/S
+default 0 - 0 0 0 0 0 0
 `
 	if got := squeezed(healthy); got != want {
 		t.Errorf("printed:\n%s\nwant:\n%s", got, want)
@@ -237,8 +237,8 @@ do start a worker of queue default; holdfast workers list --all prints those tha
 seen 2 due, the oldest for SPAN, and no live worker serves the queue
 workers 0 live, 0 draining, 0 not seen; 0 jobs in flight, 0 slots
 
-QUEUE READY OLDEST RETRYING SCHEDULED PROCESSING DEAD
-default 2 SPAN 0 0 0 0
+QUEUE READY OLDEST RETRYING SCHEDULED PROCESSING DEAD IN/S OUT/S
+default 2 SPAN 0 0 0 0 0.03 0
 `
 	if got := masked(squeezed(runCLI(t, database, 0, "status").stdout.String())); got != want {
 		t.Errorf("printed:\n%s\nwant:\n%s", got, want)

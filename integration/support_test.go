@@ -24,23 +24,6 @@ func TestSupport_OldestPendingJobIsTheLagOfItsQueue(t *testing.T) {
 	}
 }
 
-func TestSupport_ExpiredLeasesAreListedOldestFirst(t *testing.T) {
-	t.Parallel()
-	database := pgtest.New(t)
-	enqueueNotes(t, database, 3)
-	jobs := claim(t, database.Queue(t), "w1", 3)
-	for i, ago := range []string{"1 minute", "3 minutes"} {
-		database.Exec(t, "UPDATE holdfast.inbox SET lease_expires_at = now() - $1::text::interval WHERE id = $2", ago, jobs[i].ID.String())
-	}
-	expired, err := domain.ExpiredLeases(t.Context(), database.Pool, 50)
-	if err != nil || len(expired) != 2 || expired[0].ID.Bytes != jobs[1].ID || *expired[0].ClaimedBy != "w1" {
-		t.Fatalf("expired leases are %+v, error %v", expired, err)
-	}
-	if one, err := domain.ExpiredLeases(t.Context(), database.Pool, 1); err != nil || len(one) != 1 {
-		t.Fatalf("asked for one: %+v, error %v", one, err)
-	}
-}
-
 func TestSupport_DeadLettersAreCountedPerKey(t *testing.T) {
 	t.Parallel()
 	database := pgtest.New(t)

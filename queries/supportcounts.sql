@@ -237,3 +237,97 @@ FROM newest
 GROUP BY newest.queue
 ORDER BY newest.queue
 LIMIT @most::integer;
+
+-- name: CountCompletions :many
+-- CountCompletions counts by queue the jobs that were completed within the last minute. Those
+-- that are kept in the inbox it finds by their index, at most so many, newest first. The archive
+-- has no index by time, which each completion would pay for, but a row is added where the table of
+-- its day ends: the last @pages pages hold the latest. Where there is more than that, span is
+-- shorter than a minute: the time that is covered. It begins with the UTC day. Jobs that their
+-- completion drops are not seen. No row: nothing was completed. Called by
+-- domain/supportcounts.go. Index: inbox_completed_idx; of the archive a range of pages.
+WITH size AS MATERIALIZED (
+    SELECT
+        COALESCE(
+            pg_relation_size(to_regclass('holdfast.inbox_archive_' || to_char(now() AT TIME ZONE 'UTC', 'YYYYMMDD'))),
+            pg_relation_size(to_regclass('holdfast.inbox_archive_default'))
+        ) / current_setting('block_size')::bigint AS pages
+),
+tail AS MATERIALIZED (
+    SELECT
+        size.pages > @pages::integer AS is_part,
+        format('(%s,0)', GREATEST(size.pages - @pages::integer, 0))::tid AS from_row,
+        format('(%s,0)', GREATEST(size.pages, @pages::integer))::tid AS to_row
+    FROM size
+),
+archived AS MATERIALIZED (
+    SELECT
+        job.queue,
+        job.completed_at
+    FROM holdfast.inbox_archive AS job
+    -- So that days that have passed are not looked at.
+    WHERE job.completed_at >= date_trunc('day', now(), 'UTC')
+        AND job.ctid >= (SELECT tail.from_row FROM tail)
+        AND job.ctid < (SELECT tail.to_row FROM tail)
+),
+kept AS MATERIALIZED (
+    SELECT
+        job.queue,
+        job.completed_at
+    FROM holdfast.inbox AS job
+    WHERE job.status = 'completed'
+        AND job.completed_at >= now() - interval '1 minute'
+    ORDER BY
+        job.completed_at DESC,
+        job.id DESC
+    LIMIT @most::integer
+),
+covered AS MATERIALIZED (
+    SELECT
+        GREATEST(
+            now() - interval '1 minute',
+            date_trunc('day', now(), 'UTC'),
+            (SELECT min(archived.completed_at) FROM archived WHERE (SELECT tail.is_part FROM tail)),
+            (SELECT min(kept.completed_at) FROM kept HAVING count(*) = @most::integer)
+        ) AS since
+)
+SELECT
+    finished.queue,
+    count(*) AS jobs,
+    GREATEST(now() - (SELECT covered.since FROM covered), interval '1 millisecond')::interval AS span
+FROM (
+    SELECT
+        archived.queue,
+        archived.completed_at
+    FROM archived
+    UNION ALL
+    SELECT
+        kept.queue,
+        kept.completed_at
+    FROM kept
+) AS finished
+WHERE finished.completed_at >= (SELECT covered.since FROM covered)
+GROUP BY finished.queue
+ORDER BY finished.queue
+LIMIT @most::integer;
+
+-- name: ReadCounters :one
+-- ReadCounters tells how many jobs were ever enqueued and claimed, by the sequences that number
+-- them: two readings, and the time between them, make rates of this moment. An enqueue that was
+-- rolled back counts, and on a standby, or after a crash, up to 32 more. known is false, and the
+-- numbers are 0, where the role may not read the sequences. Called by domain/supportcounts.go.
+SELECT
+    (
+        CASE
+            WHEN has_sequence_privilege('holdfast.inbox_seq', 'USAGE, SELECT') THEN COALESCE(pg_sequence_last_value('holdfast.inbox_seq'::regclass), 0)
+            ELSE 0
+        END
+    )::bigint AS enqueued,
+    (
+        CASE
+            WHEN has_sequence_privilege('holdfast.generation_seq', 'USAGE, SELECT') THEN COALESCE(pg_sequence_last_value('holdfast.generation_seq'::regclass), 0)
+            ELSE 0
+        END
+    )::bigint AS claimed,
+    (has_sequence_privilege('holdfast.inbox_seq', 'USAGE, SELECT') AND has_sequence_privilege('holdfast.generation_seq', 'USAGE, SELECT'))::boolean AS known,
+    clock_timestamp()::timestamptz AS read_at;

@@ -57,7 +57,7 @@ WHERE job.status IN ('failed', 'dead_letter')
     AND job.queue = %s
     AND job.id = taken.job_id
     AND taken.queue = job.queue
-    AND taken.key = job.idempotency_key; -- or redrive the jobs, and leave the keys with them`, literal(queue))
+    AND taken.key = job.idempotency_key; -- or redrive the jobs, and leave the keys with them: holdfast dead keys lists them`, literal(queue))
 }
 
 func identifier(name string) string { return pgx.Identifier{name}.Sanitize() }

@@ -72,10 +72,10 @@ func pausedWithJobs(q queueSight) (Finding, bool) {
 func keyIsHot(q queueSight) (Finding, bool) {
 	return Finding{
 		Code:  KeyIsHot,
-		Seen:  fmt.Sprintf("%.0f %% of %d jobs at the head of the queue have the key %s", 100*q.hottest.Share, q.sampled, q.hottest.Key),
+		Seen:  fmt.Sprintf("%.0f %% of %d jobs at the head of the queue have the key %s", 100*q.hottest().Share, q.sample.Jobs, q.hottest().Key),
 		Means: fmt.Sprintf("one key holds up queue %s: all its jobs are in one bucket, and on an ordered queue they run one at a time", q.Queue),
 		Do:    "spread the key over several with holdfast.Shard; holdfast keys hot --queue " + q.Queue,
-	}, q.works() && q.sampled >= hotKeyJobs && q.hottest.Share >= hotKeyShare
+	}, q.works() && q.sample.Jobs >= hotKeyJobs && q.hottest().Share >= hotKeyShare
 }
 
 func handlersAreSlow(q queueSight) (Finding, bool) {

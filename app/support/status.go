@@ -67,9 +67,8 @@ type queueSight struct {
 	domain.QueueLoad
 
 	settings domain.QueueSettings
-	sampled  int64           // Jobs at the head of the queue.
-	hottest  domain.KeyShare // The key that most of them have.
-	serving  []fleetWorker   // The live workers.
+	sample   domain.KeySample // Of the head of the queue, where enough waits to tell.
+	serving  []fleetWorker    // The live workers.
 }
 
 func look(ctx context.Context, db domain.DBTX) (seen sight, err error) {
@@ -92,25 +91,15 @@ func look(ctx context.Context, db domain.DBTX) (seen sight, err error) {
 	}
 	for i, load := range loads {
 		queue := queueSight{QueueLoad: load, settings: queues[i], serving: seen.fleet.serving(load.Queue)}
-		if err := queue.sample(ctx, db); err != nil {
-			return seen, err
+		if queue.Ready.Jobs >= hotKeyJobs {
+			if queue.sample, err = domain.HotKeys(ctx, db, load.Queue, mostHotKeys); err != nil {
+				return seen, err
+			}
 		}
 		seen.queues = append(seen.queues, queue)
 	}
 	seen.overdue, err = longestOverdue(ctx, db)
 	return seen, err
-}
-
-// sample finds the hottest key, where there is enough to tell.
-func (q *queueSight) sample(ctx context.Context, db domain.DBTX) error {
-	if q.Ready.Jobs < hotKeyJobs {
-		return nil
-	}
-	sample, err := domain.HotKeys(ctx, db, q.Queue, 1)
-	if err == nil && len(sample.Keys) > 0 {
-		q.sampled, q.hottest = sample.Jobs, sample.Keys[0]
-	}
-	return err
 }
 
 func longestOverdue(ctx context.Context, db domain.DBTX) (overdue time.Duration, err error) {
@@ -122,6 +111,14 @@ func longestOverdue(ctx context.Context, db domain.DBTX) (overdue time.Duration,
 }
 
 func asDuration(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
+
+// hottest is the key that most jobs at the head of the queue have.
+func (q queueSight) hottest() (hottest domain.KeyShare) {
+	if len(q.sample.Keys) > 0 {
+		hottest = q.sample.Keys[0]
+	}
+	return hottest
+}
 
 // waited is how long the oldest due job has been due.
 func (q queueSight) waited() time.Duration {

@@ -17,6 +17,7 @@ func deadCommand() *cli.Command {
 		Subcommands: append([]*cli.Command{
 			deadGroupsCommand(),
 			deadListCommand(),
+			deadKeysCommand(),
 		}, deadOperateCommands()...),
 	}
 }
@@ -92,15 +93,19 @@ func deadGroups(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		return printGroups(c, groups,
-			column[domain.ErrorGroup]{"KIND", func(g domain.ErrorGroup) string { return g.Kind }},
-			column[domain.ErrorGroup]{"ERROR", func(g domain.ErrorGroup) string { return g.Fingerprint }},
-			column[domain.ErrorGroup]{"JOBS", func(g domain.ErrorGroup) string { return strconv.FormatInt(g.Jobs, 10) }},
-			column[domain.ErrorGroup]{"FIRST", func(g domain.ErrorGroup) string { return moment(g.FirstAt) }},
-			column[domain.ErrorGroup]{"LAST", func(g domain.ErrorGroup) string { return moment(g.LastAt) }},
-			column[domain.ErrorGroup]{"WHAT THEY SAY", func(g domain.ErrorGroup) string { return shortened(g.Pattern, shownError) }},
-		)
+		return printGroups(c, groups, groupColumns()...)
 	})
+}
+
+func groupColumns() []column[domain.ErrorGroup] {
+	return []column[domain.ErrorGroup]{
+		{"KIND", func(g domain.ErrorGroup) string { return g.Kind }},
+		{"ERROR", func(g domain.ErrorGroup) string { return g.Fingerprint }},
+		{"JOBS", func(g domain.ErrorGroup) string { return strconv.FormatInt(g.Jobs, 10) }},
+		{"FIRST", func(g domain.ErrorGroup) string { return moment(g.FirstAt) }},
+		{"LAST", func(g domain.ErrorGroup) string { return moment(g.LastAt) }},
+		{"WHAT THEY SAY", func(g domain.ErrorGroup) string { return shortened(g.Pattern, shownError) }},
+	}
 }
 
 func printGroups[Group any](c *cli.Context, groups domain.DeadGroups[Group], columns ...column[Group]) error {

@@ -38,7 +38,7 @@ func examine(c *cli.Context) error {
 		}
 	}
 	options := doctor.Options{Checks: c.StringSlice("check"), DirectURL: c.String(flagDirectURL), HeldFor: c.Duration("held-for")}
-	return withDatabase(c, func(pool *pgxpool.Pool) error {
+	return withAnyDatabase(c, func(pool *pgxpool.Pool) error {
 		report, err := doctor.Examine(c.Context, pool, options)
 		if err != nil {
 			return err

@@ -192,7 +192,7 @@ func unnamedSettings() []settingItem {
 		}
 		commands := []string{"all that ask the database"}
 		if name == "NO_COLOR" {
-			commands = []string{"demo", "all that log"}
+			commands = []string{"demo", "top", "all that log"}
 		}
 		items = append(items, settingItem{Setting: name, Variables: []string{name}, Value: value, Source: fromEnvironment + ": " + name, Commands: commands})
 	}

@@ -46,10 +46,15 @@ func listEvents(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
+		if filter.Queue != "" && len(page.Events) == 0 {
+			if _, err := domain.FindQueue(c.Context, pool, filter.Queue); err != nil {
+				return err
+			}
+		}
 		noteNextEvents(c, page)
 		columns := slices.Insert(eventColumns(), 2,
-			column[domain.Event]{"QUEUE", func(e domain.Event) string { return textOf(e.Queue) }},
-			column[domain.Event]{"JOB", func(e domain.Event) string { return valueOf(e.JobID) }},
+			column[domain.Event]{"QUEUE", func(e domain.Event) string { return orDash(e.Queue) }},
+			column[domain.Event]{"JOB", func(e domain.Event) string { return orDash(e.JobID) }},
 		)
 		columns = slices.Insert(columns, 0, column[domain.Event]{"ID", func(e domain.Event) string { return strconv.FormatInt(e.ID, 10) }})
 		return printItems(c, page.Events, columns...)
@@ -101,30 +106,16 @@ func eventColumns() []column[domain.Event] {
 	return []column[domain.Event]{
 		{"TIME", func(e domain.Event) string { return moment(e.At) }},
 		{"EVENT", func(e domain.Event) string { return string(e.Kind) }},
-		{"GENERATION", func(e domain.Event) string { return valueOf(e.Generation) }},
-		{"ATTEMPT", func(e domain.Event) string { return valueOf(e.Attempt) }},
-		{"WORKER", func(e domain.Event) string { return textOf(e.WorkerID) }},
-		{"BY", func(e domain.Event) string { return textOf(e.Actor) }},
-		{"DETAIL", func(e domain.Event) string { return shortened(textOf(e.Detail), shownDetail) }},
+		{"GENERATION", func(e domain.Event) string { return orDash(e.Generation) }},
+		{"ATTEMPT", func(e domain.Event) string { return orDash(e.Attempt) }},
+		{"WORKER", func(e domain.Event) string { return orDash(e.WorkerID) }},
+		{"BY", func(e domain.Event) string { return orDash(e.Actor) }},
+		{"DETAIL", func(e domain.Event) string { return shortened(orDash(e.Detail), shownDetail) }},
 	}
 }
 
 // shownDetail is how much of a detail a person still reads; -o json prints all of it.
 const shownDetail = 160
-
-func textOf(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
-}
-
-func valueOf[T any](value *T) string {
-	if value == nil {
-		return ""
-	}
-	return fmt.Sprint(*value)
-}
 
 // printStory prints what is known of a job, and then a line for each event.
 func printStory(c *cli.Context, story domain.JobStory) error {

@@ -66,7 +66,7 @@ func healthReady(c *cli.Context) error {
 	if c.IsSet("worker") && c.String("worker") == "" {
 		return usage("--worker is empty")
 	}
-	return withDatabase(c, func(pool *pgxpool.Pool) error {
+	return withAnyDatabase(c, func(pool *pgxpool.Pool) error {
 		meta, err := domain.ReadMeta(c.Context, pool)
 		if err != nil {
 			return err

@@ -154,9 +154,10 @@ func age(seconds float64) string {
 	return fmt.Sprintf("%dd%02dh", d/day, d%day/time.Hour)
 }
 
-func orDash(text *string) string {
-	if text == nil {
+// orDash is a value that may be missing.
+func orDash[T any](value *T) string {
+	if value == nil {
 		return "-"
 	}
-	return *text
+	return fmt.Sprint(*value)
 }

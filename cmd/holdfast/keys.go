@@ -30,19 +30,6 @@ func keysCommand() *cli.Command {
 	}
 }
 
-// keySample is a sample of a queue's head, as JSON shows it.
-type keySample struct {
-	Queue string    `json:"queue"`
-	Jobs  int64     `json:"jobs"`
-	Items []keyItem `json:"items"`
-}
-
-type keyItem struct {
-	Key   string  `json:"key"`
-	Jobs  int64   `json:"jobs"`
-	Share float64 `json:"share"`
-}
-
 func hotKeys(c *cli.Context) error {
 	if err := checkPositive(c, "limit"); err != nil {
 		return err
@@ -52,27 +39,19 @@ func hotKeys(c *cli.Context) error {
 		if _, err := domain.FindQueue(c.Context, pool, queue); err != nil {
 			return err
 		}
-		found, err := domain.HotKeys(c.Context, pool, queue, min(c.Int("limit"), listLimit))
+		sample, err := domain.HotKeys(c.Context, pool, queue, min(c.Int("limit"), listLimit))
 		if err != nil {
 			return err
-		}
-		sample := keySample{Queue: queue, Jobs: found.Jobs, Items: make([]keyItem, len(found.Keys))}
-		for i, key := range found.Keys {
-			sample.Items[i] = keyItem(key)
 		}
 		return printKeySample(c, sample)
 	})
 }
 
-func printKeySample(c *cli.Context, sample keySample) error {
+func printKeySample(c *cli.Context, sample domain.KeySample) error {
 	if c.String(flagOutput) != formatTable {
 		return printJSON(c, sample)
 	}
-	err := printItems(c, sample.Items,
-		column[keyItem]{"KEY", func(k keyItem) string { return k.Key }},
-		column[keyItem]{"JOBS SEEN", func(k keyItem) string { return strconv.FormatInt(k.Jobs, 10) }},
-		column[keyItem]{"SHARE", func(k keyItem) string { return fmt.Sprintf("%.1f %%", 100*k.Share) }},
-	)
+	err := printItems(c, sample.Keys, keyColumns()...)
 	if err != nil {
 		return err
 	}
@@ -83,4 +62,12 @@ func printKeySample(c *cli.Context, sample keySample) error {
 	fmt.Fprintf(c.App.ErrWriter, "a sample: %d jobs at the head of queue %s, whatever stands behind them\n"+
 		"a key that keeps a large share holds its jobs in one place: spread them over several with holdfast.Shard\n", sample.Jobs, sample.Queue)
 	return nil
+}
+
+func keyColumns() []column[domain.KeyShare] {
+	return []column[domain.KeyShare]{
+		{"KEY", func(k domain.KeyShare) string { return k.Key }},
+		{"JOBS SEEN", func(k domain.KeyShare) string { return strconv.FormatInt(k.Jobs, 10) }},
+		{"SHARE", func(k domain.KeyShare) string { return fmt.Sprintf("%.1f %%", 100*k.Share) }},
+	}
 }

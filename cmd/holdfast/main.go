@@ -82,6 +82,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 			enqueueCommand(),
 			workCommand(),
 			statusCommand(),
+			topCommand(),
 			jobsCommand(),
 			deadCommand(),
 			eventsCommand(),

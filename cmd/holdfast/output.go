@@ -10,6 +10,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/urfave/cli/v2"
+
+	"github.com/holdfast-pg/holdfast/domain"
 )
 
 // listLimit bounds what a command lists, unless it has a flag of its own for that.
@@ -38,8 +40,25 @@ func checkFormat(c *cli.Context, own ...string) error {
 	return nil
 }
 
-// withDatabase runs a command on the database that the command line or the environment names.
+// withDatabase runs a command on the database that the command line or the environment names, if
+// its schema is this program's: where it is not, the error says which command mends that.
 func withDatabase(c *cli.Context, action func(pool *pgxpool.Pool) error) error {
+	return withAnyDatabase(c, fitting(c, action))
+}
+
+// fitting runs a command if the schema fits. A statement for another one would fail in its middle,
+// for a reason that is none.
+func fitting(c *cli.Context, action func(pool *pgxpool.Pool) error) func(pool *pgxpool.Pool) error {
+	return func(pool *pgxpool.Pool) error {
+		if _, err := domain.ReadMeta(c.Context, pool); err != nil {
+			return err
+		}
+		return action(pool)
+	}
+}
+
+// withAnyDatabase does so whatever the schema is.
+func withAnyDatabase(c *cli.Context, action func(pool *pgxpool.Pool) error) error {
 	pool, err := connect(c)
 	if err != nil {
 		return err

@@ -102,6 +102,7 @@ func loadColumns() []column[loadedQueue] {
 		{"PAST LEASE", func(q loadedQueue) string { return q.Load.Expired.String() }},
 		{"DEAD", func(q loadedQueue) string { return q.Load.Dead().String() }},
 		{"IN/S", func(q loadedQueue) string { return rate(q.Load.Arrivals.PerSecond) }},
+		{"OUT/S", func(q loadedQueue) string { return rate(q.Load.Completions.PerSecond) }},
 	}
 }
 
@@ -118,7 +119,7 @@ func queueMarks(queue queueItem) string {
 }
 
 func loadFacts(load domain.QueueLoad) []fact {
-	arrivals := load.Arrivals
+	in, out := load.Arrivals, load.Completions
 	return []fact{
 		{"queue", load.Queue},
 		{"oldest due", oldest(load)},
@@ -130,7 +131,8 @@ func loadFacts(load domain.QueueLoad) []fact {
 		{"failed", load.Failed},
 		{"dead-lettered", load.DeadLetter},
 		{"completed, kept", load.Completed},
-		{"came in", fmt.Sprintf("%s/s: %d within %s, %d of them completed", rate(arrivals.PerSecond), arrivals.Jobs, age(max(arrivals.SpanSeconds, 0)), arrivals.Completed)},
+		{"came in", fmt.Sprintf("%s/s: %d within %s, %d of them completed", rate(in.PerSecond), in.Jobs, age(in.SpanSeconds), in.Completed)},
+		{"were completed", fmt.Sprintf("%s/s: %d within %s", rate(out.PerSecond), out.Jobs, age(out.SpanSeconds))},
 	}
 }
 

@@ -40,24 +40,32 @@ func printStatus(c *cli.Context, status support.Status) error {
 		}
 		facts = append(facts, fact{"seen", finding.Seen})
 	}
-	all := status.Workers
-	facts = append(facts, fact{"workers", fmt.Sprintf("%d live, %d draining, %d not seen; %d jobs in flight, %d slots",
-		all.Live, all.Draining, all.Silent, all.InFlight, all.Concurrency)})
+	facts = append(facts, fact{"workers", workforce(status.Workers)})
 	if err := printRecord(c, status, facts...); err != nil {
 		return err
 	}
 	fmt.Fprintln(c.App.Writer)
-	err := printItems(c, status.Queues,
-		column[domain.QueueLoad]{"QUEUE", func(q domain.QueueLoad) string { return q.Queue }},
-		column[domain.QueueLoad]{"READY", func(q domain.QueueLoad) string { return q.Ready.String() }},
-		column[domain.QueueLoad]{"OLDEST", oldest},
-		column[domain.QueueLoad]{"RETRYING", func(q domain.QueueLoad) string { return q.Retrying.String() }},
-		column[domain.QueueLoad]{"SCHEDULED", func(q domain.QueueLoad) string { return q.Scheduled.String() }},
-		column[domain.QueueLoad]{"PROCESSING", func(q domain.QueueLoad) string { return q.Processing.String() }},
-		column[domain.QueueLoad]{"DEAD", func(q domain.QueueLoad) string { return q.Dead().String() }},
-	)
+	err := printItems(c, status.Queues, statusColumns()...)
 	if err == nil && status.MoreQueues {
 		fmt.Fprintf(c.App.ErrWriter, "only the first %d queues are looked at\n", len(status.Queues))
 	}
 	return err
+}
+
+func workforce(all support.Workforce) string {
+	return fmt.Sprintf("%d live, %d draining, %d not seen; %d jobs in flight, %d slots", all.Live, all.Draining, all.Silent, all.InFlight, all.Concurrency)
+}
+
+func statusColumns() []column[domain.QueueLoad] {
+	return []column[domain.QueueLoad]{
+		{"QUEUE", func(q domain.QueueLoad) string { return q.Queue }},
+		{"READY", func(q domain.QueueLoad) string { return q.Ready.String() }},
+		{"OLDEST", oldest},
+		{"RETRYING", func(q domain.QueueLoad) string { return q.Retrying.String() }},
+		{"SCHEDULED", func(q domain.QueueLoad) string { return q.Scheduled.String() }},
+		{"PROCESSING", func(q domain.QueueLoad) string { return q.Processing.String() }},
+		{"DEAD", func(q domain.QueueLoad) string { return q.Dead().String() }},
+		{"IN/S", func(q domain.QueueLoad) string { return rate(q.Arrivals.PerSecond) }},
+		{"OUT/S", func(q domain.QueueLoad) string { return rate(q.Completions.PerSecond) }},
+	}
 }

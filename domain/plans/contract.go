@@ -33,6 +33,9 @@ type Statement struct {
 	// Walks are those of them that it may walk from end to end.
 	Walks []string
 
+	// Pages are the tables that grow of which it may read a range of pages.
+	Pages []string
+
 	// Sorts says which rows of a table that grows it may sort; "" for none.
 	Sorts string
 

@@ -26,6 +26,8 @@ func TestRules_EachIsFoundInAPlan(t *testing.T) {
 		"a table":                  {`{"Node Type": "Seq Scan", "Relation Name": "fences", "Total Cost": 90}`, []string{"reads all of fences"}},
 		"a table of few pages":     {`{"Node Type": "Seq Scan", "Relation Name": "fences", "Total Cost": 9}`, nil},
 		"a table of few rows":      {`{"Node Type": "Seq Scan", "Relation Name": "workers", "Total Cost": 10000000090}`, nil},
+		"a range of pages":         {`{"Node Type": "Tid Range Scan", "Relation Name": "inbox_archive_20260101", "TID Cond": "x", "Total Cost": 90}`, nil},
+		"one of another table":     {`{"Node Type": "Tid Range Scan", "Relation Name": "inbox", "TID Cond": "x", "Total Cost": 90}`, []string{"reads all of inbox"}},
 		"a cost":                   {`{"Node Type": "Result", "Total Cost": 50001}`, []string{"is expected to cost 50001, more than 50000"}},
 		"a join":                   {`{"Node Type": "Hash Join", "Plans": [{"Node Type": "Hash", "Parent Relationship": "Inner", "Plans": [` + scan + `]}]}`, []string{"reads inbox for a hash join"}},
 		"a join of something else": {`{"Node Type": "Merge Join", "Plans": [{"Node Type": "CTE Scan", "Parent Relationship": "Inner"}, {"Node Type": "Limit", "Parent Relationship": "InitPlan", "Plans": [` + scan + `]}]}`, nil},
@@ -42,7 +44,7 @@ func TestRules_EachIsFoundInAPlan(t *testing.T) {
 			if err := json.Unmarshal([]byte(test.plan), &plan); err != nil {
 				t.Fatal(err)
 			}
-			meant := Statement{Name: "Planted", Indexes: []string{"inbox_pkey", "inbox_archive_id_idx"}}
+			meant := Statement{Name: "Planted", Indexes: []string{"inbox_pkey", "inbox_archive_id_idx"}, Pages: []string{"inbox_archive"}}
 			if says := broken(meant, 1, plan); !slices.Equal(says, test.want) {
 				t.Errorf("says %q, want %q", says, test.want)
 			}

@@ -25,6 +25,7 @@ const (
 	groupMost  = 500
 	keysMost   = 1_000
 	listMost   = 1_000
+	tailPages  = 500
 )
 
 // Where lists begin.
@@ -52,11 +53,11 @@ func Support() []Statement {
 		{Name: "CountClaims", Sent: InOrder, Indexes: claims, Walks: claims, Sorts: counts, Call: countClaims},
 		{Name: "CountKeptJobs", Sent: InOrder, Indexes: []string{"inbox_completed_idx"}, Walks: []string{"inbox_completed_idx"}, Sorts: counts, Call: countKeptJobs},
 		{Name: "CountArrivals", Sent: InOrder, Indexes: []string{"inbox_pkey", "inbox_archive_id_idx"}, Sorts: counts, Call: countArrivals},
+		{Name: "CountCompletions", Sent: InOrder, Indexes: []string{"inbox_completed_idx"}, Pages: []string{"inbox_archive"}, Sorts: counts, Call: countCompletions},
 		{Name: "GroupDeadByError", Sent: InOrder, Indexes: dead, Sorts: groups, Call: groupDeadByError},
 		{Name: "CountDeadLettersPerKey", Sent: InOrder, Indexes: dead, Sorts: groups, Call: countDeadLettersPerKey},
 		{Name: "ListDeadJobs", Sent: InOrder, Indexes: dead, Call: listDeadJobs},
 		{Name: "ListDeadKeyHolders", Sent: InOrder, Indexes: []string{"inbox_dead_newest_idx", "idempotency_keys_pkey"}, Sorts: counts, Call: listDeadKeyHolders},
-		{Name: "ListExpiredLeases", Sent: InOrder, Indexes: claims, Walks: claims, Sorts: counts, Call: listExpiredLeases},
 		{Name: "ListPendingJobs", Sent: InOrder, Indexes: []string{"inbox_claim_idx"}, Call: listReadyJobs},
 		{Name: "ListLaneJobs", Sent: InOrder, Indexes: []string{"inbox_lane_idx"}, Call: listLaneJobs},
 		{Name: "ListRetryingJobs", Sent: InOrder, Indexes: []string{"inbox_retrying_idx"}, Call: listRetryingJobs},
@@ -116,6 +117,11 @@ func countArrivals(ctx context.Context, db domain.DBTX, _ int) error {
 	return err
 }
 
+func countCompletions(ctx context.Context, db domain.DBTX, _ int) error {
+	_, err := queries.CountCompletions(ctx, db, gen.CountCompletionsParams{Pages: tailPages, Most: newestMost})
+	return err
+}
+
 func groupDeadByError(ctx context.Context, db domain.DBTX, _ int) error {
 	_, err := queries.GroupDeadByError(ctx, db, gen.GroupDeadByErrorParams{Queue: sampleQueue, Newest: groupMost, MaxRows: listMost})
 	return err
@@ -135,11 +141,6 @@ func listDeadJobs(ctx context.Context, db domain.DBTX, _ int) error {
 
 func listDeadKeyHolders(ctx context.Context, db domain.DBTX, _ int) error {
 	_, err := queries.ListDeadKeyHolders(ctx, db, gen.ListDeadKeyHoldersParams{Queue: sampleQueue, Newest: groupMost, MaxRows: listMost})
-	return err
-}
-
-func listExpiredLeases(ctx context.Context, db domain.DBTX, _ int) error {
-	_, err := queries.ListExpiredLeases(ctx, db, gen.ListExpiredLeasesParams{Look: lookMost, MaxRows: listMost})
 	return err
 }
 
