@@ -15,7 +15,7 @@ PG ?=
 T ?=
 POOLER ?=
 
-.PHONY: help demo bench bench-peers test promises plans mutants soak check-run prove build generate verify lint fmt
+.PHONY: help demo bench bench-peers test promises plans mutants soak check-run prove build generate freeze verify lint fmt
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -51,6 +51,9 @@ build: ## build bin/holdfast
 generate: ## write gen/, db/bench, db/demo and db/schema.sql anew after a change of SQL (needs a C compiler)
 	@$(SQLC) generate
 	@go test -count=1 -run '^TestSchema_FileIsCurrent$$' ./integration -update
+
+freeze: ## keep the statements of the programs before the newest migration, from git (docs/schema-evolution.md)
+	@go run ./integration/freeze
 
 verify: ## fail when generated files or SQL rules have drifted (needs a C compiler)
 	@tools/verify-queries
