@@ -15,7 +15,7 @@ PG ?=
 T ?=
 POOLER ?=
 
-.PHONY: help demo bench bench-peers test promises plans mutants soak check-run prove build generate freeze verify lint fmt
+.PHONY: help demo bench bench-peers test promises plans mutants soak check-run prove build generate freeze verify docs lint fmt
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -74,6 +74,13 @@ soak: ## keep every promise while everything fails, and judge it (SOAK=60m SEED=
 check-run: ## judge a soak again (DIR=…)
 	@CGO_ENABLED=0 go build -o bin/soak ./integration/soak
 	@bin/soak check $(if $(DIR),'$(DIR)')
+
+# Tests by name: the same ones that hold the documents in the suite. What can be written anew is by generate and freeze, and
+# the table of planted bugs by `go run ./integration/mutants -table`.
+DOCS := ^Test(Docs|Runbook)_|^TestQueries_Readme|^TestMutants_Document|^TestDeploy_AlertsAsk|^TestEvolution_(Statements|Migrations|Indexes|Newest)
+
+docs: ## fail when a document says what is not so: run the commands and the SQL that it shows, look up the rest
+	@$(GO_TEST) -run '$(DOCS)' ./cmd/... ./telemetry ./integration ./integration/mutants
 
 lint: ## run the pinned golangci-lint
 	@$(LINT) run ./...
