@@ -54,10 +54,7 @@ func playBlock(t *testing.T, shell *shell, session *transcript, block string) in
 			return session.matches(want, got)
 		}
 		if onlyLooks.MatchString(command) {
-			giveUp := time.Now().Add(patience)
-			for !shown() && time.Now().Before(giveUp) {
-				// It waits by itself: each turn is a process.
-			}
+			lookAgain(t, shown)
 		} else {
 			shown()
 		}
@@ -67,6 +64,17 @@ func playBlock(t *testing.T, shell *shell, session *transcript, block string) in
 		session.learn(want, got)
 	}
 	return len(steps)
+}
+
+// lookAgain looks every half second, until it sees what it looks for or loses patience: each look
+// is a process.
+func lookAgain(t *testing.T, shown func() bool) {
+	t.Helper()
+	again := time.NewTicker(500 * time.Millisecond)
+	defer again.Stop()
+	for giveUp := time.Now().Add(patience); !shown() && time.Now().Before(giveUp); {
+		<-again.C
+	}
 }
 
 // onlyLooks are the commands that change nothing: they are asked again until what they show has
