@@ -16,7 +16,7 @@ PG ?=
 T ?=
 POOLER ?=
 
-.PHONY: help demo bench bench-peers test embedding promises plans mutants soak check-run prove build image generate verify lint fmt
+.PHONY: help demo bench bench-peers test embedding promises plans mutants soak check-run prove build image generate freeze verify docs lint fmt
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -63,6 +63,9 @@ generate: ## write gen/, db/bench, db/demo, the orders of docs/embedding.md and 
 	@$(SQLC) generate
 	@go test -count=1 -run '^TestSchema_FileIsCurrent$$' ./integration -update
 
+freeze: ## keep the statements of the programs before the newest migration, from git (docs/schema-evolution.md)
+	@go run ./integration/freeze
+
 verify: ## fail when generated files or SQL rules have drifted (needs a C compiler)
 	@tools/verify-queries
 	@go test -count=1 -run '^TestSchema_FileIsCurrent$$' ./integration
@@ -82,6 +85,13 @@ soak: ## keep every promise while everything fails, and judge it (SOAK=60m SEED=
 check-run: ## judge a soak again (DIR=…)
 	@CGO_ENABLED=0 go build -o bin/soak ./integration/soak
 	@bin/soak check $(if $(DIR),'$(DIR)')
+
+# Tests by name: the same ones that hold the documents in the suite. What can be written anew is by generate and freeze, and
+# the table of planted bugs by `go run ./integration/mutants -table`.
+DOCS := ^Test(Docs|Runbook)_|^TestQueries_Readme|^TestMutants_Document|^TestDeploy_|^TestEvolution_(Statements|Migrations|Indexes|Newest)
+
+docs: ## fail when a document says what is not so: run the commands and the SQL that it shows, look up the rest
+	@$(GO_TEST) -run '$(DOCS)' ./cmd/... ./telemetry ./integration ./integration/mutants
 
 lint: ## run the pinned golangci-lint and actionlint
 	@$(LINT) run ./...

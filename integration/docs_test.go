@@ -59,6 +59,31 @@ func TestDocs_CodeIsThatOfTheExamples(t *testing.T) {
 	}
 }
 
+// A document that quotes a statement of queries/ quotes all of it, word for word.
+func TestDocs_StatementsAreThoseOfQueries(t *testing.T) {
+	t.Parallel()
+	var queries strings.Builder
+	for _, file := range glob(t, "../queries/*.sql") {
+		queries.WriteString(read(t, file))
+	}
+	for _, document := range glob(t, "../docs/*.md") {
+		for _, block := range fencedBlocks(read(t, document)) {
+			if block.language == "sql" && strings.HasPrefix(block.text, "-- name: ") && !strings.Contains(queries.String(), block.text+"\n") {
+				t.Errorf("%s quotes what does not stand in queries/:\n%s", document, block.text)
+			}
+		}
+	}
+}
+
+func glob(t *testing.T, pattern string) []string {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s finds %d files (error %v)", pattern, len(files), err)
+	}
+	return files
+}
+
 var (
 	testName    = regexp.MustCompile(`Test[A-Z]\w+_\w+`)
 	testDefined = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
@@ -87,7 +112,7 @@ func TestDocs_EveryTestThatADocumentNamesExists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, document := range append(documents, "../docs/guarantees.md", "../docs/fencing.md", "../docs/idempotency.md") {
+	for _, document := range append(documents, "../docs/guarantees.md", "../docs/fencing.md", "../docs/idempotency.md", "../docs/schema-evolution.md") {
 		for _, name := range testName.FindAllString(read(t, document), -1) {
 			if !defined[name] {
 				t.Errorf("%s names %s, which does not exist", document, name)
@@ -146,4 +171,19 @@ func thousands(digits string) string {
 		digits = digits[:at] + "," + digits[at:]
 	}
 	return digits
+}
+
+// fencedBlock is a block of code of a document.
+type fencedBlock struct{ language, text string }
+
+var fencePattern = regexp.MustCompile("(?ms)^( *)```(\\w*)\n(.*?)\n *```$")
+
+// fencedBlocks are the blocks of a document in order, without their indentation.
+func fencedBlocks(document string) []fencedBlock {
+	var blocks []fencedBlock
+	for _, match := range fencePattern.FindAllStringSubmatch(document, -1) {
+		text := strings.ReplaceAll("\n"+match[3], "\n"+match[1], "\n")
+		blocks = append(blocks, fencedBlock{match[2], strings.TrimPrefix(text, "\n")})
+	}
+	return blocks
 }

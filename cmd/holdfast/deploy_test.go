@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/coreos/go-systemd/v22/unit"
+	"github.com/urfave/cli/v2"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/holdfast-pg/holdfast/app"
@@ -193,4 +194,25 @@ func readFile(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+// wrongCommand says what is wrong with a command line, "" if nothing is.
+func wrongCommand(app *cli.App, words []string) string {
+	known := app.Commands
+	var command *cli.Command
+	for len(words) > 0 && len(known) > 0 {
+		if command = findCommand(known, words[0]); command == nil {
+			return "there is no command " + words[0]
+		}
+		known, words = command.Subcommands, words[1:]
+	}
+	if command == nil || len(known) > 0 {
+		return "no command is named"
+	}
+	for _, word := range words {
+		name, isFlag := strings.CutPrefix(word, "--")
+		if isFlag && !slices.ContainsFunc(command.Flags, func(flag cli.Flag) bool { return slices.Contains(flag.Names(), name) }) {
+			return "it has no flag " + word
+		}
+	}
+	return ""
 }
