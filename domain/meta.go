@@ -8,7 +8,7 @@ import (
 )
 
 // SchemaVersion is the migration that this build's statements were written for.
-const SchemaVersion = 10
+const SchemaVersion = 11
 
 // Meta are the facts about an installation.
 type Meta struct {
