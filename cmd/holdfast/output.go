@@ -9,6 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/urfave/cli/v2"
+
+	"github.com/holdfast-pg/holdfast/domain"
 )
 
 // listLimit bounds what a command lists, unless it has a flag of its own for that.
@@ -42,7 +44,7 @@ func withDatabase(c *cli.Context, action func(pool *pgxpool.Pool) error) error {
 		return err
 	}
 	defer pool.Close()
-	return action(pool)
+	return domain.NameRole(pool, action(pool))
 }
 
 // column is one of a table: its heading, and what stands in it for an item.

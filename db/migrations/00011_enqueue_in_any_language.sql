@@ -20,7 +20,7 @@ CREATE FUNCTION holdfast.enqueue(
     ring boolean DEFAULT NULL,
     OUT job_id uuid,
     OUT duplicate boolean
-)
+) RETURNS record
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, holdfast, pg_temp
 AS $$
