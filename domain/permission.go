@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -79,8 +80,9 @@ func privilegesIn(text, kind, name string) []string {
 		return regexp.MustCompile(pattern + ` holdfast\.` + regexp.QuoteMeta(name) + `\b`).MatchString(text)
 	}
 	inserts, reads := mentions("INSERT INTO"), mentions("(FROM|JOIN)")
-	_, ofInsert, _ := strings.Cut(text, "INSERT INTO holdfast."+name)
-	ofInsert, _, _ = strings.Cut(ofInsert, "INSERT INTO")
+	upserts := slices.ContainsFunc(strings.Split(text, "INSERT INTO"), func(insert string) bool {
+		return strings.HasPrefix(insert, " holdfast."+name+" ") && conflictClause.MatchString(insert)
+	})
 	var needed []string
 	for _, part := range []struct {
 		privilege string
@@ -88,7 +90,7 @@ func privilegesIn(text, kind, name string) []string {
 	}{
 		{"SELECT", reads || strings.Contains(text, "RETURNING")},
 		{"INSERT", inserts},
-		{"UPDATE", mentions("UPDATE") || strings.Contains(ofInsert, "DO UPDATE") || reads && lockingClause.MatchString(text)},
+		{"UPDATE", mentions("UPDATE") || upserts || reads && lockingClause.MatchString(text)},
 		{"DELETE", mentions("DELETE FROM")},
 	} {
 		if part.needed {
@@ -98,7 +100,10 @@ func privilegesIn(text, kind, name string) []string {
 	return needed
 }
 
-var lockingClause = regexp.MustCompile(`(?m)^ *FOR (NO KEY )?UPDATE\b`)
+var (
+	conflictClause = regexp.MustCompile(`\bDO UPDATE\b`)
+	lockingClause  = regexp.MustCompile(`(?m)^ *FOR (NO KEY )?UPDATE\b`)
+)
 
 // queryTexts are the statements by name.
 var queryTexts = sync.OnceValue(func() map[string]string {

@@ -56,7 +56,7 @@ type Role struct {
 // Privilege is a right to an object, or to some of its columns.
 type Privilege struct {
 	Privilege string   `json:"privilege"`
-	Object    string   `json:"object"` // With its kind, such as table holdfast.inbox.
+	Object    string   `json:"object"` // With its kind and its schema.
 	Columns   []string `json:"columns"`
 }
 

@@ -24,13 +24,13 @@ var roleGrants = check{
 			if !role.Exists {
 				found = append(found, symptom{
 					what: fmt.Sprintf("role %q, a %s, is not on this server", role.Name, role.Duty),
-					fix:  fmt.Sprintf("SELECT holdfast.revoke_role(%s); -- or make the role, and run `holdfast roles grant`", literal(role.Name)),
+					fix:  forgetRole(role.Name),
 				})
 			}
 			if len(role.Missing) > 0 {
 				found = append(found, symptom{
 					what: fmt.Sprintf("role %q, a %s, lacks %s", role.Name, role.Duty, listed(role.Missing)),
-					fix:  fmt.Sprintf("SELECT holdfast.grant_role(%s, %s); -- as the schema's owner", literal(string(role.Duty)), literal(role.Name)),
+					fix:  grantRole(role),
 				})
 			}
 		}
