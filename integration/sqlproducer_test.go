@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -75,7 +76,7 @@ func TestTogether_ProducerInPsqlAndWorkersInGoKeepThePromises(t *testing.T) {
 			BEGIN; SELECT produce(WAVE); ROLLBACK;
 			BEGIN; SELECT produce(WAVE); COMMIT;
 			SELECT produce(WAVE);
-			SELECT duplicate FROM holdfast.enqueue('step', '{"number": WAVE}', key => 'later', delay => '700 ms');`, "WAVE", fmt.Sprint(wave)))
+			SELECT duplicate FROM holdfast.enqueue('step', '{"number": WAVE}', key => 'later', delay => '700 ms');`, "WAVE", strconv.Itoa(wave)))
 		if said != "80\n80\n0\nf" {
 			t.Errorf("the producer was told %q", said)
 		}
