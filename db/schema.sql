@@ -366,6 +366,16 @@ COMMENT ON COLUMN holdfast.queues.dedupe_window IS 'How long an idempotency key 
 COMMENT ON COLUMN holdfast.queues.created_at IS 'When the queue was first named.';
 COMMENT ON COLUMN holdfast.queues.ring IS 'Whether an enqueue may wake a worker by NOTIFY. Its commit then takes a lock that all notifying commits share, and cannot be prepared for two-phase commit; without it workers find the job by polling.';
 
+CREATE TABLE holdfast.roles (
+    name text COLLATE "C" NOT NULL,
+    duty text COLLATE "C" NOT NULL,
+    CONSTRAINT roles_pkey PRIMARY KEY (name),
+    CONSTRAINT roles_duty_known CHECK (duty = ANY (ARRAY['producer'::text, 'worker'::text, 'operator'::text, 'viewer'::text]))
+);
+COMMENT ON TABLE holdfast.roles IS 'Which role of the server has which duty here, so that a migration can grant what the duty came to need.';
+COMMENT ON COLUMN holdfast.roles.name IS 'The role. It may be gone: roles belong to the server, not to the database.';
+COMMENT ON COLUMN holdfast.roles.duty IS 'What its members do: producer, worker, operator or viewer.';
+
 CREATE TABLE holdfast.wake (
     queue text COLLATE "C" NOT NULL,
     worker_id text COLLATE "C" NOT NULL,
@@ -517,6 +527,10 @@ DECLARE
     partition_name text;
     created integer := 0;
 BEGIN
+    IF days_ahead IS NULL OR days_ahead NOT BETWEEN 0 AND 366 THEN
+        RAISE EXCEPTION 'create_archive_days: days_ahead: % is not between 0 and 366', coalesce(days_ahead::text, 'NULL')
+            USING ERRCODE = 'invalid_parameter_value', COLUMN = 'days_ahead';
+    END IF;
     -- One housekeeper at a time: two that have read the default partition would each wait for
     -- the other to let go of it. Neither readers nor completions notice this lock.
     LOCK TABLE holdfast.inbox_archive IN SHARE UPDATE EXCLUSIVE MODE;
@@ -555,6 +569,36 @@ $function$;
 COMMENT ON FUNCTION holdfast.create_archive_days(integer) IS 'Makes the archive partitions that are missing from today (UTC) to so many days ahead, and tells how many it made; 0 also when a reader holds the default partition. Runs with its owner''s rights: a worker needs no DDL.';
 REVOKE ALL ON FUNCTION holdfast.create_archive_days(integer) FROM PUBLIC;
 
+CREATE FUNCTION holdfast.create_roles(prefix text)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'holdfast', 'pg_temp'
+AS $function$
+DECLARE
+    known_duty text;
+    created integer := 0;
+BEGIN
+    -- A longer name would be cut short.
+    IF prefix IS NULL OR octet_length(prefix) NOT BETWEEN 1 AND 54 THEN
+        RAISE EXCEPTION 'holdfast.create_roles: prefix: has % bytes, must have 1 to 54', coalesce(octet_length(prefix), 0)
+            USING ERRCODE = 'invalid_parameter_value', COLUMN = 'prefix';
+    END IF;
+    FOREACH known_duty IN ARRAY ARRAY['producer', 'worker', 'operator', 'viewer'] LOOP
+        BEGIN
+            EXECUTE format('CREATE ROLE %I NOLOGIN', prefix || '_' || known_duty);
+            created := created + 1;
+        EXCEPTION
+            WHEN duplicate_object OR unique_violation THEN
+                NULL;
+        END;
+        PERFORM holdfast.grant_role(known_duty, prefix || '_' || known_duty);
+    END LOOP;
+    RETURN created;
+END
+$function$;
+COMMENT ON FUNCTION holdfast.create_roles(text) IS 'Makes the roles PREFIX_producer, PREFIX_worker, PREFIX_operator and PREFIX_viewer, which cannot log in, unless they exist, and grants each its duty. Tells how many it made. Needs the right to create roles.';
+REVOKE ALL ON FUNCTION holdfast.create_roles(text) FROM PUBLIC;
+
 CREATE FUNCTION holdfast.drop_archive_days()
  RETURNS integer
  LANGUAGE plpgsql
@@ -590,6 +634,187 @@ $function$;
 COMMENT ON FUNCTION holdfast.drop_archive_days() IS 'Drops the archive days that are older than the longest retention of any queue, and tells how many; 0 also when a reader holds the archive. Runs with its owner''s rights.';
 REVOKE ALL ON FUNCTION holdfast.drop_archive_days() FROM PUBLIC;
 
+CREATE FUNCTION holdfast.duty_privileges()
+ RETURNS TABLE(duty text, object_type text, object text, privilege text, columns text[])
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'holdfast', 'pg_temp'
+AS $function$
+    SELECT given_to.duty, needs.object_type, 'holdfast' || needs.object, needs.privilege, needs.columns
+    FROM (
+        VALUES
+            ('{producer,worker,operator,viewer}'::text[], 'SCHEMA', '', 'USAGE', NULL::text[]),
+            ('{producer,worker,operator,viewer}', 'TABLE', '.meta', 'SELECT', NULL),
+            ('{producer,worker,operator,viewer}', 'TABLE', '.queues', 'SELECT', NULL),
+            -- To add jobs. A handler adds the next one.
+            ('{producer,worker}', 'FUNCTION', '.enqueue', 'EXECUTE', NULL),
+            ('{producer,worker}', 'TABLE', '.queues', 'INSERT', '{name}'),
+            ('{producer,worker}', 'TABLE', '.wake', 'SELECT', NULL),
+            ('{producer,worker}', 'TABLE', '.idempotency_keys', 'SELECT', NULL),
+            ('{producer,worker}', 'TABLE', '.idempotency_keys', 'INSERT', NULL),
+            ('{producer,worker}', 'TABLE', '.idempotency_keys', 'UPDATE', '{job_id,expires_at}'),
+            ('{producer,worker}', 'SEQUENCE', '.inbox_seq', 'USAGE', NULL),
+            ('{producer,worker}', 'TABLE', '.inbox', 'INSERT', '{id,partition_bucket,queue,kind,partition_key,ordered,max_attempts,available_at,idempotency_key,headers,payload}'),
+            ('{producer}', 'TABLE', '.inbox', 'SELECT', '{id,partition_bucket,queue,available_at}'),
+            ('{producer}', 'TABLE', '.jobs', 'SELECT', '{id,status,lease_generation}'),
+            -- To run them.
+            ('{worker}', 'TABLE', '.inbox', 'UPDATE', '{lease_generation,available_at,claimed_at,lease_expires_at,completed_at,finished_at,attempts,status,claimed_by,finished_by,last_error}'),
+            ('{worker}', 'TABLE', '.inbox_archive', 'INSERT', NULL),
+            ('{worker}', 'SEQUENCE', '.generation_seq', 'USAGE', NULL),
+            ('{worker}', 'TABLE', '.meta', 'UPDATE', '{epoch,incarnation}'),
+            ('{worker}', 'TABLE', '.workers', 'INSERT', NULL),
+            ('{worker}', 'TABLE', '.workers', 'UPDATE', '{status,last_seen_at,metadata}'),
+            ('{worker}', 'TABLE', '.workers', 'DELETE', NULL),
+            ('{worker}', 'TABLE', '.wake', 'INSERT', NULL),
+            ('{worker}', 'TABLE', '.wake', 'UPDATE', '{armed_at}'),
+            ('{worker}', 'TABLE', '.wake', 'DELETE', NULL),
+            ('{worker}', 'TABLE', '.handled', 'SELECT', NULL),
+            ('{worker}', 'TABLE', '.handled', 'INSERT', NULL),
+            ('{worker}', 'TABLE', '.handled', 'UPDATE', '{handled_at}'),
+            ('{worker}', 'TABLE', '.handled', 'DELETE', NULL),
+            ('{worker}', 'TABLE', '.fences', 'SELECT', NULL),
+            ('{worker}', 'TABLE', '.fences', 'INSERT', NULL),
+            ('{worker}', 'TABLE', '.fences', 'UPDATE', '{token,touched_at}'),
+            ('{worker}', 'TABLE', '.fences', 'DELETE', NULL),
+            ('{worker}', 'TABLE', '.events', 'UPDATE', '{attempt}'),
+            ('{worker}', 'TABLE', '.events', 'DELETE', NULL),
+            ('{worker}', 'FUNCTION', '.create_archive_days', 'EXECUTE', NULL),
+            ('{worker}', 'FUNCTION', '.drop_archive_days', 'EXECUTE', NULL),
+            -- To look. A viewer sees everything but what jobs carry.
+            ('{worker,operator}', 'TABLE', '.inbox', 'SELECT', NULL),
+            ('{worker,operator}', 'TABLE', '.inbox_archive', 'SELECT', NULL),
+            ('{worker,operator}', 'TABLE', '.jobs', 'SELECT', NULL),
+            ('{viewer}', 'TABLE', '.inbox', 'SELECT', '{id,seq,lease_generation,available_at,created_at,claimed_at,lease_expires_at,completed_at,finished_at,partition_bucket,attempts,max_attempts,status,ordered,queue,kind,partition_key,claimed_by,finished_by,idempotency_key,last_error}'),
+            ('{viewer}', 'TABLE', '.inbox_archive', 'SELECT', '{ctid,id,seq,lease_generation,available_at,created_at,completed_at,partition_bucket,attempts,max_attempts,ordered,queue,kind,partition_key,finished_by,idempotency_key,last_error}'),
+            ('{viewer}', 'TABLE', '.jobs', 'SELECT', '{id,seq,queue,kind,partition_key,partition_bucket,ordered,status,attempts,max_attempts,lease_generation,claimed_by,claimed_at,lease_expires_at,available_at,created_at,completed_at,finished_at,finished_by,idempotency_key,last_error,archived}'),
+            ('{worker,operator,viewer}', 'TABLE', '.workers', 'SELECT', NULL),
+            ('{worker,operator,viewer}', 'TABLE', '.events', 'SELECT', NULL),
+            ('{operator,viewer}', 'TABLE', '.idempotency_keys', 'SELECT', NULL),
+            ('{operator,viewer}', 'TABLE', '.wake', 'SELECT', NULL),
+            ('{worker,operator,viewer}', 'TABLE', '.roles', 'SELECT', NULL),
+            ('{worker,operator,viewer}', 'TABLE', '.goose_version', 'SELECT', NULL),
+            ('{worker,operator,viewer}', 'FUNCTION', '.duty_privileges', 'EXECUTE', NULL),
+            ('{worker,operator,viewer}', 'FUNCTION', '.missing_privileges', 'EXECUTE', NULL),
+            -- To mend, and to write down who did it.
+            ('{worker,operator}', 'TABLE', '.events', 'INSERT', NULL),
+            ('{worker,operator}', 'SEQUENCE', '.events_seq', 'USAGE', NULL),
+            ('{operator}', 'TABLE', '.inbox', 'UPDATE', '{available_at,claimed_at,lease_expires_at,finished_at,attempts,max_attempts,status,claimed_by,finished_by,last_error}'),
+            ('{worker,operator}', 'TABLE', '.inbox', 'DELETE', NULL),
+            ('{worker,operator}', 'TABLE', '.idempotency_keys', 'DELETE', NULL),
+            ('{operator}', 'TABLE', '.workers', 'UPDATE', '{status}'),
+            ('{operator}', 'TABLE', '.queues', 'INSERT', NULL),
+            ('{operator}', 'TABLE', '.queues', 'UPDATE', NULL)
+    ) AS needs (duties, object_type, object, privilege, columns)
+    CROSS JOIN LATERAL unnest(needs.duties) AS given_to (duty)
+$function$;
+COMMENT ON FUNCTION holdfast.duty_privileges() IS 'What each duty needs: a privilege on an object, or on some of its columns. docs/roles.md says what for.';
+REVOKE ALL ON FUNCTION holdfast.duty_privileges() FROM PUBLIC;
+
+CREATE FUNCTION holdfast.enqueue(kind text, payload jsonb DEFAULT '{}'::jsonb, key text DEFAULT NULL::text, queue text DEFAULT NULL::text, idempotency_key text DEFAULT NULL::text, delay interval DEFAULT NULL::interval, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, max_attempts integer DEFAULT NULL::integer, headers jsonb DEFAULT NULL::jsonb, ring boolean DEFAULT NULL::boolean, OUT job_id uuid, OUT duplicate boolean)
+ RETURNS record
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'holdfast', 'pg_temp'
+AS $function$
+#variable_conflict use_column
+DECLARE
+    refusal text;
+    settings record;
+    bucket integer;
+    due timestamptz;
+    drawn uuid;
+BEGIN
+    -- A document out of another table may come compressed: this is it in its full size.
+    payload := payload #> '{}';
+    headers := nullif(headers, 'null');
+    queue := coalesce(queue, 'default');
+    refusal := CASE
+        WHEN kind IS NULL THEN 'kind: is missing'
+        WHEN char_length(kind) NOT BETWEEN 1 AND 200 THEN format('kind: has %s characters, must have 1 to 200', char_length(kind))
+        WHEN payload IS NULL THEN 'payload: is missing; the null of JSON is written ''null'''
+        WHEN pg_column_size(payload) > 262144 THEN format('payload: has %s bytes as stored, 262144 at most', pg_column_size(payload))
+        WHEN char_length(queue) NOT BETWEEN 1 AND 200 THEN format('queue: has %s characters, must have 1 to 200', char_length(queue))
+        WHEN char_length(idempotency_key) NOT BETWEEN 1 AND 200 THEN format('idempotency_key: has %s characters, must have 1 to 200', char_length(idempotency_key))
+        WHEN char_length(key) NOT BETWEEN 1 AND 200 THEN format('key: has %s characters, must have 1 to 200', char_length(key))
+        WHEN delay < interval '0' THEN format('delay: %s is negative', delay)
+        WHEN delay > interval '1000 years' THEN format('delay: %s is longer than 1000 years', delay)
+        WHEN run_at > timestamptz '9999-12-31 00:00:00+00' THEN format('run_at: %s is after the year 9998', run_at)
+        WHEN max_attempts NOT BETWEEN 1 AND 1000000 THEN format('max_attempts: %s is not between 1 and 1000000', max_attempts)
+        WHEN jsonb_typeof(headers) <> 'object' OR jsonb_path_exists(headers, '$.* ? (@.type() != "string")') THEN 'headers: must be an object of strings'
+        WHEN pg_column_size(headers) > 8192 THEN format('headers: have %s bytes as stored, 8192 at most', pg_column_size(headers))
+    END;
+    IF refusal IS NOT NULL THEN
+        RAISE EXCEPTION USING
+            ERRCODE = 'invalid_parameter_value',
+            COLUMN = split_part(refusal, ':', 1),
+            MESSAGE = 'holdfast.enqueue: ' || refusal;
+    END IF;
+
+    LOOP
+        SELECT
+            queues.ordered,
+            queues.max_attempts,
+            queues.dedupe_window,
+            queues.ring,
+            (SELECT meta.bucket_count FROM holdfast.meta AS meta WHERE meta.singleton) AS bucket_count
+        INTO settings
+        FROM holdfast.queues AS queues
+        WHERE queues.name = enqueue.queue;
+        EXIT WHEN FOUND;
+        INSERT INTO holdfast.queues (name) VALUES (enqueue.queue) ON CONFLICT (name) DO NOTHING;
+    END LOOP;
+
+    -- A job that belongs to nothing is a lane of its own: 62 random bits.
+    key := coalesce(key, idempotency_key, right(replace(gen_random_uuid()::text, '-', ''), 16));
+    bucket := holdfast.bucket_of(key, settings.bucket_count);
+    drawn := holdfast.new_job_id(bucket);
+    due := greatest(clock_timestamp() + coalesce(delay, interval '0'), run_at);
+
+    job_id := drawn;
+    IF idempotency_key IS NOT NULL THEN
+        SELECT entry.job_id
+        INTO enqueue.job_id
+        FROM holdfast.idempotency_keys AS entry
+        WHERE entry.queue = enqueue.queue
+            AND entry.key = enqueue.idempotency_key
+            AND entry.expires_at > now();
+        IF NOT FOUND THEN
+            INSERT INTO holdfast.idempotency_keys AS entry (queue, key, job_id, expires_at)
+            VALUES (enqueue.queue, enqueue.idempotency_key, drawn, due + settings.dedupe_window)
+            -- DO NOTHING would give a racing duplicate no id at all.
+            ON CONFLICT (queue, key) DO UPDATE
+            SET
+                job_id = CASE WHEN entry.expires_at > now() THEN entry.job_id ELSE EXCLUDED.job_id END,
+                expires_at = CASE WHEN entry.expires_at > now() THEN entry.expires_at ELSE EXCLUDED.expires_at END
+            RETURNING entry.job_id
+            INTO enqueue.job_id;
+        END IF;
+    END IF;
+    duplicate := job_id <> drawn;
+    IF duplicate THEN
+        RETURN;
+    END IF;
+
+    INSERT INTO holdfast.inbox (
+        id, partition_bucket, queue, kind, partition_key, ordered, max_attempts, available_at, idempotency_key, headers, payload
+    )
+    VALUES (
+        drawn, bucket, enqueue.queue, enqueue.kind, enqueue.key, settings.ordered,
+        coalesce(enqueue.max_attempts, settings.max_attempts), due, enqueue.idempotency_key, enqueue.headers, enqueue.payload
+    );
+    -- Nobody is woken for a job that an idle worker finds in time.
+    IF settings.ring
+        AND coalesce(ring, true)
+        AND due < clock_timestamp() + interval '2 seconds'
+        AND EXISTS (SELECT FROM holdfast.wake AS bell WHERE bell.queue = enqueue.queue)
+    THEN
+        PERFORM pg_notify('holdfast_wake', bucket || ' ' || queue);
+    END IF;
+END
+$function$;
+COMMENT ON FUNCTION holdfast.enqueue(text,jsonb,text,text,text,interval,timestamp with time zone,integer,jsonb,boolean) IS 'Adds a job in the caller''s transaction, for any language, or finds the one that holds its idempotency key, and tells which: domain.Enqueue, with the same rules. An argument that is NULL or left out has its default. An invalid one is refused with SQLSTATE 22023, and named. Runs with its owner''s rights: a producer needs no other.';
+REVOKE ALL ON FUNCTION holdfast.enqueue(text,jsonb,text,text,text,interval,timestamp with time zone,integer,jsonb,boolean) FROM PUBLIC;
+
 CREATE FUNCTION holdfast.error_pattern(error text)
  RETURNS text
  LANGUAGE sql
@@ -613,11 +838,83 @@ AS $function$
 $function$;
 COMMENT ON FUNCTION holdfast.event_detail(text) IS 'What was said, or the first 2,048 characters of what has more than 8 KB: whatever they are, they have no more.';
 
+CREATE FUNCTION holdfast.grant_role(duty text, role_name text)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'holdfast', 'pg_temp'
+AS $function$
+DECLARE
+    needs record;
+    granted integer := 0;
+BEGIN
+    IF duty IS NULL OR duty NOT IN ('producer', 'worker', 'operator', 'viewer') THEN
+        RAISE EXCEPTION 'holdfast.grant_role: duty: % is none of producer, worker, operator, viewer', coalesce(quote_literal(duty), 'NULL')
+            USING ERRCODE = 'invalid_parameter_value', COLUMN = 'duty';
+    END IF;
+    -- Also, GRANT … TO public means everybody.
+    IF NOT EXISTS (SELECT FROM pg_roles AS role WHERE role.rolname = role_name) THEN
+        RAISE EXCEPTION 'holdfast.grant_role: role_name: there is no role %', coalesce(quote_literal(role_name), 'NULL')
+            USING ERRCODE = 'undefined_object', COLUMN = 'role_name';
+    END IF;
+    -- The owner's own rights would go with what is revoked first.
+    IF EXISTS (
+        SELECT FROM pg_class AS class
+        JOIN pg_roles AS owner ON owner.oid = class.relowner
+        WHERE class.relnamespace = 'holdfast'::regnamespace
+            AND owner.rolname = role_name
+    ) THEN
+        RAISE EXCEPTION 'holdfast.grant_role: role_name: % owns the schema and needs no duty', quote_literal(role_name)
+            USING ERRCODE = 'invalid_parameter_value', COLUMN = 'role_name';
+    END IF;
+    PERFORM holdfast.revoke_role(role_name);
+    FOR needs IN
+        SELECT wanted.object_type, wanted.object, wanted.privilege, wanted.columns
+        FROM holdfast.duty_privileges() AS wanted
+        WHERE wanted.duty = grant_role.duty
+            AND (wanted.object_type <> 'TABLE' OR to_regclass(wanted.object) IS NOT NULL)
+    LOOP
+        EXECUTE format(
+            'GRANT %s%s ON %s %s TO %I',
+            needs.privilege, ' (' || array_to_string(needs.columns, ', ') || ')', needs.object_type, needs.object, role_name
+        );
+        granted := granted + 1;
+    END LOOP;
+    INSERT INTO holdfast.roles (name, duty) VALUES (role_name, grant_role.duty);
+    RETURN granted;
+END
+$function$;
+COMMENT ON FUNCTION holdfast.grant_role(text,text) IS 'Lets a role of the server do what a duty asks, and nothing else in this schema, and remembers it. Tells how many privileges that are. A role has one duty; a member of two roles has two.';
+REVOKE ALL ON FUNCTION holdfast.grant_role(text,text) FROM PUBLIC;
+
+CREATE FUNCTION holdfast.grant_roles()
+ RETURNS integer
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'holdfast', 'pg_temp'
+AS $function$
+DECLARE
+    known record;
+    granted integer := 0;
+BEGIN
+    FOR known IN
+        SELECT here.name, here.duty
+        FROM holdfast.roles AS here
+        JOIN pg_roles AS role ON role.rolname = here.name
+        ORDER BY here.name
+    LOOP
+        PERFORM holdfast.grant_role(known.duty, known.name);
+        granted := granted + 1;
+    END LOOP;
+    RETURN granted;
+END
+$function$;
+COMMENT ON FUNCTION holdfast.grant_roles() IS 'Grants again to every role what its duty needs, and tells how many roles there are. Every later migration ends with it.';
+REVOKE ALL ON FUNCTION holdfast.grant_roles() FROM PUBLIC;
+
 CREATE FUNCTION holdfast.incarnation()
  RETURNS text
  LANGUAGE plpgsql
  SECURITY DEFINER
- SET search_path TO 'pg_catalog'
+ SET search_path TO 'pg_catalog', 'holdfast', 'pg_temp'
 AS $function$
 DECLARE
     cluster bigint := 0;
@@ -638,6 +935,33 @@ BEGIN
 END
 $function$;
 COMMENT ON FUNCTION holdfast.incarnation() IS 'Which history of the database this is: the identifier of its cluster, the OID of meta, which a restore from a dump changes, and the timeline, which a promotion changes; a restart changes none. 0 for what the server does not tell.';
+
+CREATE FUNCTION holdfast.missing_privileges(duty text, role_name text)
+ RETURNS TABLE(object_type text, object text, privilege text, columns text[])
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'holdfast', 'pg_temp'
+AS $function$
+    SELECT needs.object_type, needs.object, needs.privilege, needs.columns
+    FROM holdfast.duty_privileges() AS needs
+    JOIN pg_catalog.pg_roles AS role ON role.rolname = missing_privileges.role_name
+    WHERE needs.duty = missing_privileges.duty
+        AND CASE needs.object_type
+            WHEN 'SCHEMA' THEN has_schema_privilege(role.oid, needs.object, needs.privilege)
+            WHEN 'FUNCTION' THEN has_function_privilege(role.oid, to_regproc(needs.object), needs.privilege)
+            WHEN 'SEQUENCE' THEN has_sequence_privilege(role.oid, needs.object, needs.privilege)
+            ELSE COALESCE(
+                has_table_privilege(role.oid, to_regclass(needs.object), needs.privilege)
+                OR (
+                    SELECT bool_and(has_column_privilege(role.oid, to_regclass(needs.object), wanted.name, needs.privilege))
+                    FROM unnest(needs.columns) AS wanted (name)
+                ),
+                to_regclass(needs.object) IS NULL
+            )
+        END IS NOT TRUE
+$function$;
+COMMENT ON FUNCTION holdfast.missing_privileges(text,text) IS 'What a role lacks of what a duty needs, whichever way it may have come by the rest.';
+REVOKE ALL ON FUNCTION holdfast.missing_privileges(text,text) FROM PUBLIC;
 
 CREATE FUNCTION holdfast.new_job_id(bucket integer)
  RETURNS uuid
@@ -662,3 +986,25 @@ AS $function$
     )::uuid
 $function$;
 COMMENT ON FUNCTION holdfast.new_job_id(integer) IS 'A UUIDv7 whose low 14 bits hold the bucket, so that an id alone addresses its row. domain.NewJobID lays out the same bits.';
+
+CREATE FUNCTION holdfast.revoke_role(role_name text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'holdfast', 'pg_temp'
+AS $function$
+DECLARE
+    object_kind text;
+BEGIN
+    -- Two at once would change the same rows of the catalog.
+    LOCK TABLE holdfast.roles IN SHARE ROW EXCLUSIVE MODE;
+    IF EXISTS (SELECT FROM pg_roles AS role WHERE role.rolname = role_name) THEN
+        FOREACH object_kind IN ARRAY ARRAY['ALL TABLES IN SCHEMA', 'ALL SEQUENCES IN SCHEMA', 'ALL FUNCTIONS IN SCHEMA', 'SCHEMA'] LOOP
+            EXECUTE format('REVOKE ALL ON %s holdfast FROM %I', object_kind, role_name);
+        END LOOP;
+    END IF;
+    DELETE FROM holdfast.roles AS role WHERE role.name = role_name;
+    RETURN FOUND;
+END
+$function$;
+COMMENT ON FUNCTION holdfast.revoke_role(text) IS 'Takes from a role what it may do here, and forgets its duty; false if it had none. The role itself stays.';
+REVOKE ALL ON FUNCTION holdfast.revoke_role(text) FROM PUBLIC;

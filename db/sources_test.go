@@ -56,6 +56,32 @@ func TestSources_SayWhyAndWhichLocksInBothDirections(t *testing.T) {
 	}
 }
 
+// What a migration adds, the roles of each duty may need: holdfast.duty_privileges() says what, and
+// a migration ends by granting it, whatever tool runs it. The way back takes away what it gave.
+func TestSources_LaterMigrationsGrantAgain(t *testing.T) {
+	t.Parallel()
+	const grantRoles = 12 // The migration that has the roles.
+	sources, err := Sources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, source := range sources {
+		if source.Version <= grantRoles {
+			continue
+		}
+		text, err := fs.ReadFile(migrations, "migrations/"+source.Name+".sql")
+		if err != nil {
+			t.Fatal(err)
+		}
+		up, down, _ := strings.Cut(string(text), "\n-- +goose Down\n")
+		for _, direction := range []string{up, down} {
+			if !strings.HasSuffix(strings.TrimSpace(direction), "\nSELECT holdfast.grant_roles();") {
+				t.Errorf("%s must end with SELECT holdfast.grant_roles(); in both directions", source.Name)
+			}
+		}
+	}
+}
+
 func TestSQL_HasEveryMigrationInTheOrderOfItsDirection(t *testing.T) {
 	t.Parallel()
 	sources, err := Sources()

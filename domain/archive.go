@@ -49,7 +49,7 @@ func (q *Queue) KeepHouse(ctx context.Context, rules HouseRules) (HouseReport, e
 		err = q.expire(ctx, rules, &report)
 	}
 	if err != nil {
-		return report, fmt.Errorf("keep house: %w", explain(err))
+		return report, fmt.Errorf("keep house: %w", NameRole(q.pool, explain(err)))
 	}
 	return report, nil
 }

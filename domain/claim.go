@@ -33,7 +33,7 @@ func (q *Queue) Claim(ctx context.Context, request ClaimRequest) ([]ClaimedJob, 
 	}
 	jobs, err := q.claimInEpoch(ctx, func() ([]ClaimedJob, error) { return claim(ctx, request) })
 	if err != nil {
-		return jobs, fmt.Errorf("claim from queue %q: %w", request.Queue, explain(err))
+		return jobs, fmt.Errorf("claim from queue %q: %w", request.Queue, NameRole(q.pool, explain(err)))
 	}
 	return jobs, nil
 }

@@ -190,7 +190,7 @@ func Enqueue(ctx context.Context, db DBTX, args Args, options ...EnqueueOption) 
 		err = fmt.Errorf("queue %q: %w", job.Queue, errUnseenQueue)
 	}
 	if err != nil {
-		return EnqueueResult{}, fmt.Errorf("enqueue %s: %w", job.Kind, explain(err))
+		return EnqueueResult{}, fmt.Errorf("enqueue %s: %w", job.Kind, NameRole(db, explain(err)))
 	}
 	results := []EnqueueResult{newEnqueueResult(id, duplicate, job.Payload)}
 	err = addDuplicateStates(ctx, db, results)

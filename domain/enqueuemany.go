@@ -45,7 +45,7 @@ func EnqueueMany(ctx context.Context, db DBTX, jobs ...NewJob) ([]EnqueueResult,
 		err = errUnseenQueue
 	}
 	if err != nil {
-		return nil, fmt.Errorf("enqueue %d jobs: %w", len(jobs), explain(err))
+		return nil, fmt.Errorf("enqueue %d jobs: %w", len(jobs), NameRole(db, explain(err)))
 	}
 	return results, addDuplicateStates(ctx, db, results)
 }

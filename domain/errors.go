@@ -88,13 +88,14 @@ var limitNames = map[string]InvalidError{
 
 // SQLSTATEs that explain gives words to.
 const (
-	undefinedTable    = "42P01"
-	undefinedFunction = "42883"
-	invalidSchemaName = "3F000"
-	readOnly          = "25006"
-	checkViolation    = "23514"
-	notNullViolation  = "23502"
-	dataException     = "22" // The class: no such number, time or text.
+	undefinedTable        = "42P01"
+	undefinedFunction     = "42883"
+	invalidSchemaName     = "3F000"
+	insufficientPrivilege = "42501"
+	readOnly              = "25006"
+	checkViolation        = "23514"
+	notNullViolation      = "23502"
+	dataException         = "22" // The class: no such number, time or text.
 )
 
 // explain adds to a database error what the caller can do about it.
@@ -106,6 +107,8 @@ func explain(err error) error {
 	switch pgErr.Code {
 	case undefinedTable, undefinedFunction, invalidSchemaName:
 		return fmt.Errorf("%w (%w)", ErrNotMigrated, err)
+	case insufficientPrivilege:
+		return explainDenied(err, pgErr)
 	case readOnly:
 		return fmt.Errorf("%w (%w)", ErrReadOnly, err)
 	case checkViolation:

@@ -8,7 +8,7 @@ import (
 )
 
 // SchemaVersion is the migration that this build's statements were written for.
-const SchemaVersion = 10
+const SchemaVersion = 12
 
 // Meta are the facts about an installation.
 type Meta struct {
@@ -37,7 +37,7 @@ func (e *SchemaError) Error() string {
 func ReadMeta(ctx context.Context, db DBTX) (Meta, error) {
 	row, err := gen.New().GetMeta(ctx, db)
 	if err != nil {
-		return Meta{}, fmt.Errorf("read the schema's version: %w", explain(err))
+		return Meta{}, fmt.Errorf("read the schema's version: %w", NameRole(db, explain(err)))
 	}
 	meta := Meta{
 		BucketCount:   int(row.BucketCount),

@@ -60,7 +60,7 @@ func (q *Queue) Join(ctx context.Context, worker Registration) error {
 	}
 	joined, err := q.queries.JoinWorker(ctx, q.pool, gen.JoinWorkerParams{ID: worker.ID, Queues: worker.Queues, Metadata: worker.metadata()})
 	if err != nil {
-		return fmt.Errorf("join as worker %s: %w", worker.ID, explain(err))
+		return fmt.Errorf("join as worker %s: %w", worker.ID, NameRole(q.pool, explain(err)))
 	}
 	if joined == 0 {
 		return fmt.Errorf("join as worker %s: %w", worker.ID, ErrWorkerExists)

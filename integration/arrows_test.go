@@ -20,7 +20,8 @@ const module = "github.com/holdfast-pg/holdfast"
 // own follows that folder's.
 var arrows = map[string]struct{ code, tests []string }{
 	"gen":          {},
-	"domain":       {code: []string{"gen"}, tests: []string{"domain/model", "integration/pgtest"}},
+	"queries":      {},
+	"domain":       {code: []string{"gen", "queries"}, tests: []string{"domain/model", "integration/pgtest"}},
 	"domain/model": {code: []string{"domain"}, tests: []string{"worker"}},
 	"worker":       {code: []string{"domain"}, tests: []string{"domain/model"}},
 	".":            {code: []string{"domain", "worker"}, tests: []string{"integration/pgtest"}},

@@ -190,6 +190,9 @@ var faults = []fault{
 	{name: "a column too many", check: "schema_drift", plant: "ALTER TABLE holdfast.inbox ADD COLUMN priority integer", what: "column priority of table inbox is not of the migrations", fix: "bear with this finding", mend: "ALTER TABLE holdfast.inbox DROP COLUMN priority"},
 	{name: "another function", check: "schema_drift", plant: "ALTER FUNCTION holdfast.backoff(integer) IMMUTABLE", what: `function backoff\(attempts integer\) is`, fix: "CREATE OR REPLACE FUNCTION holdfast.backoff"},
 
+	{name: "a role that lacks what it needs", check: "role_grants", plant: "CREATE ROLE app; SELECT holdfast.grant_role('worker', 'app'); REVOKE DELETE ON holdfast.inbox FROM app", what: `^role "app", a worker, lacks DELETE on table holdfast.inbox$`, fix: "SELECT holdfast.grant_role('worker', 'app');"},
+	{name: "a role that is gone", check: "role_grants", plant: "DROP OWNED BY app; DROP ROLE app", what: `^role "app", a worker, is not on this server$`, fix: "SELECT holdfast.revoke_role('app');"},
+
 	{name: "a planner without indexes", check: "plan_contract", plant: "ALTER ROLE holdfast IN DATABASE postgres SET enable_indexscan = off; ALTER ROLE holdfast IN DATABASE postgres SET enable_indexonlyscan = off; ALTER ROLE holdfast IN DATABASE postgres SET enable_bitmapscan = off", what: "ClaimJobs|ClaimLanes|RenewLeases|LookAround", fix: `ALTER ROLE "holdfast" IN DATABASE "postgres" SET enable_indexscan = 'on';`},
 
 	{name: "workers that do not fit twice", check: "connections", plant: `UPDATE holdfast.workers SET metadata = metadata || '{"connections": 55}'`, what: "1 live workers open up to 56: as many again do not fit", fix: "max_connections = 120", mend: `UPDATE holdfast.workers SET metadata = metadata - 'connections'`},

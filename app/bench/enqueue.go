@@ -26,7 +26,8 @@ const (
 )
 
 // enqueues asks what it costs to add jobs while nobody works on them: in sets, and one by one
-// beside an INSERT of the same row, which is the least that it can cost.
+// beside an INSERT of the same row, which is the least that it can cost, and beside the function
+// that other languages call.
 var enqueues = scenario{
 	name:  "enqueue",
 	about: "jobs are added, in sets and one by one; nobody works on them",
@@ -39,6 +40,7 @@ var enqueues = scenario{
 			{"sets", ofSets, func(ctx context.Context, s *stage) ([]Figure, error) { return s.enqueueSets(ctx, jobs, false) }},
 			{"sets with keys", ofSets, func(ctx context.Context, s *stage) ([]Figure, error) { return s.enqueueSets(ctx, jobs, true) }},
 			{"one by one", ofRows, func(ctx context.Context, s *stage) ([]Figure, error) { return s.enqueueRows(ctx, each) }},
+			{"in SQL", ofRows, func(ctx context.Context, s *stage) ([]Figure, error) { return s.enqueueInSQL(ctx, each) }},
 		}
 	},
 }
@@ -96,20 +98,56 @@ func (s *stage) enqueueSets(ctx context.Context, jobs int, keyed bool) ([]Figure
 }
 
 // enqueueRows enqueues one job after the other, each in a transaction of its own, and inserts
-// bare rows, in turns whose order is the same from either end. One that does not count comes
-// first: whoever is first after a checkpoint writes whole pages into the log.
+// bare rows, in turns.
 func (s *stage) enqueueRows(ctx context.Context, each time.Duration) ([]Figure, error) {
-	pool, err := s.openPrepared(ctx, rowEnqueuers)
+	enqueued, inserted, err := s.inTurns(ctx, each, enqueueOne, s.insertBare)
 	if err != nil {
 		return nil, err
 	}
+	return []Figure{
+		{"jobs", "", float64(enqueued.jobs)},
+		{"rate", "jobs/s", enqueued.rate()},
+		{"log", "bytes/job", enqueued.logEach()},
+		{"rate of a bare INSERT", "rows/s", inserted.rate()},
+		{"log of a bare INSERT", "bytes/row", inserted.logEach()},
+		{"enqueue / INSERT", "", enqueued.rate() / inserted.rate()},
+	}, nil
+}
+
+// enqueueInSQL enqueues one job after the other with holdfast.enqueue, as any language can, and
+// with Enqueue, in turns.
+func (s *stage) enqueueInSQL(ctx context.Context, each time.Duration) ([]Figure, error) {
+	inSQL, inGo, err := s.inTurns(ctx, each, s.enqueueSQL, enqueueOne)
+	if err != nil {
+		return nil, err
+	}
+	return []Figure{
+		{"jobs", "", float64(inSQL.jobs)},
+		{"rate", "jobs/s", inSQL.rate()},
+		{"log", "bytes/job", inSQL.logEach()},
+		{"rate of Enqueue", "jobs/s", inGo.rate()},
+		{"holdfast.enqueue / Enqueue", "", inSQL.rate() / inGo.rate()},
+	}, nil
+}
+
+// act adds one row.
+type act func(context.Context, *pgxpool.Pool, *jobSource) error
+
+// inTurns adds rows in one way and in another, in turns whose order is the same from either end.
+// One that does not count comes first: whoever is first after a checkpoint writes whole pages
+// into the log.
+func (s *stage) inTurns(ctx context.Context, each time.Duration, one, other act) (ofOne, ofOther addition, err error) {
+	pool, err := s.openPrepared(ctx, rowEnqueuers)
+	if err != nil {
+		return ofOne, ofOther, err
+	}
 	defer pool.Close()
 	s.server.progress.begin(s.title, rowTurns)
-	var first, enqueued, inserted addition
+	var first addition
 	turns := [rowTurns]struct {
-		act   func(context.Context, *pgxpool.Pool, *jobSource) error
+		act   act
 		total *addition
-	}{{s.insertBare, &first}, {enqueueOne, &enqueued}, {s.insertBare, &inserted}, {s.insertBare, &inserted}, {enqueueOne, &enqueued}}
+	}{{other, &first}, {one, &ofOne}, {other, &ofOther}, {other, &ofOther}, {one, &ofOne}}
 	for i, turn := range turns {
 		added, err := s.timed(ctx, rowEnqueuers, func(ctx context.Context, enqueuer int) (int, error) {
 			source := newJobSource(s.Seed*rowTurns*rowEnqueuers+int64(i*rowEnqueuers+enqueuer), s.Payload)
@@ -122,19 +160,12 @@ func (s *stage) enqueueRows(ctx context.Context, each time.Duration) ([]Figure, 
 			return n, nil
 		})
 		if err != nil {
-			return nil, err
+			return ofOne, ofOther, err
 		}
 		turn.total.add(added)
 		s.server.progress.at(i + 1)
 	}
-	return []Figure{
-		{"jobs", "", float64(enqueued.jobs)},
-		{"rate", "jobs/s", enqueued.rate()},
-		{"log", "bytes/job", enqueued.logEach()},
-		{"rate of a bare INSERT", "rows/s", inserted.rate()},
-		{"log of a bare INSERT", "bytes/row", inserted.logEach()},
-		{"enqueue / INSERT", "", enqueued.rate() / inserted.rate()},
-	}, s.checkWaiting(ctx, first.jobs+enqueued.jobs+inserted.jobs)
+	return ofOne, ofOther, s.checkWaiting(ctx, first.jobs+ofOne.jobs+ofOther.jobs)
 }
 
 // enqueueOne enqueues a job of the source.
@@ -142,6 +173,20 @@ func enqueueOne(ctx context.Context, pool *pgxpool.Pool, source *jobSource) erro
 	job := source.batch(1, time.Now())[0]
 	_, err := holdfast.Enqueue(ctx, pool, job.Args, job.Options...)
 	return err
+}
+
+// enqueueSQL enqueues the job that enqueueOne would, by the function for any language.
+func (s *stage) enqueueSQL(ctx context.Context, pool *pgxpool.Pool, source *jobSource) error {
+	job := source.batch(1, time.Now())[0]
+	terms, err := domain.TermsOf(job.Options...)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(job.Args)
+	if err != nil {
+		return err
+	}
+	return s.queries.EnqueueInSQL(ctx, pool, bench.EnqueueInSQLParams{Kind: job.Args.Kind(), Payload: body, Key: terms.Key, Queue: terms.Queue})
 }
 
 // insertBare inserts the row that enqueueOne would.

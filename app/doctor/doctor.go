@@ -91,6 +91,7 @@ type check struct {
 	why      string
 	severity Severity
 	schema   bool // It reads the tables, so the schema must be this program's.
+	workers  bool // It asks for the rights of a worker's role, and does not run as another.
 	find     func(ctx context.Context, p *patient) ([]symptom, error)
 }
 
@@ -106,7 +107,7 @@ const mostSymptoms = 10
 // checks returns them all, in the order in which they run.
 func checks() []check {
 	return []check{
-		serverVersion, writable, schemaVersion, schemaDrift, planContract,
+		serverVersion, writable, schemaVersion, schemaDrift, roleGrants, planContract,
 		notifications, connections, clockSkew,
 		durability, timeouts, isolation,
 		vacuumHorizon, autovacuum, deadRows, bloat,
@@ -139,7 +140,10 @@ func Examine(ctx context.Context, pool *pgxpool.Pool, options Options) (Report, 
 		result := Result{Check: check.id, Examines: check.examines, Skipped: p.skips(check)}
 		if result.Skipped == "" {
 			symptoms, err := check.find(ctx, p)
-			if err != nil {
+			switch {
+			case check.workers && isDenied(err):
+				result.Skipped, err = "only a worker's role may ask this", nil
+			case err != nil:
 				symptoms, err = unanswered(err)
 			}
 			if err != nil {
@@ -166,7 +170,15 @@ func unanswered(err error) ([]symptom, error) {
 	}}, nil
 }
 
-const queryCanceled = "57014"
+const (
+	queryCanceled = "57014"
+	denied        = "42501"
+)
+
+func isDenied(err error) bool {
+	var refused *pgconn.PgError
+	return errors.As(err, &refused) && refused.Code == denied
+}
 
 // findings are the first symptoms of a check, and how many there are beside them.
 func (c check) findings(symptoms []symptom) []Finding {

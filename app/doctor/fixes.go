@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-pg/holdfast/domain"
 )
 
 // This file is the SQL that findings print for a person to run. Nothing here is sent.
@@ -44,6 +46,14 @@ const (
 	shrinkInbox     = "VACUUM (FULL, ANALYZE) holdfast.inbox; -- in a quiet hour: nothing is enqueued or claimed meanwhile; pg_repack needs none"
 	takeStatistics  = "ANALYZE holdfast.inbox, holdfast.inbox_archive, holdfast.idempotency_keys, holdfast.handled, holdfast.fences;"
 )
+
+func grantRole(role domain.Role) string {
+	return fmt.Sprintf("SELECT holdfast.grant_role(%s, %s); -- as the schema's owner", literal(string(role.Duty)), literal(role.Name))
+}
+
+func forgetRole(name string) string {
+	return fmt.Sprintf("SELECT holdfast.revoke_role(%s); -- or make the role, and run `holdfast roles grant`", literal(name))
+}
 
 func setBucketCount(count int) string {
 	return fmt.Sprintf("UPDATE holdfast.meta SET bucket_count = %d; -- what it was before; then restart the workers", count)

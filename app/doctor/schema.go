@@ -108,6 +108,7 @@ var planContract = check{
 	why:      "Another plan costs as much as the table is long: claims and settlements take seconds where they took milliseconds.",
 	severity: Error,
 	schema:   true,
+	workers:  true,
 	find: func(ctx context.Context, p *patient) ([]symptom, error) {
 		var violations []plans.Violation
 		for _, statement := range plans.Contract() {

@@ -64,7 +64,7 @@ func withAnyDatabase(c *cli.Context, action func(pool *pgxpool.Pool) error) erro
 		return err
 	}
 	defer pool.Close()
-	return action(pool)
+	return domain.NameRole(pool, action(pool))
 }
 
 // column is one of a table: its heading, and what stands in it for an item.

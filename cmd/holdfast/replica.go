@@ -35,5 +35,5 @@ func withReplica(c *cli.Context, action func(pool *pgxpool.Pool) error) error {
 		return err
 	}
 	fmt.Fprintln(c.App.ErrWriter, "read from", lag)
-	return fitting(c, action)(pool)
+	return domain.NameRole(pool, fitting(c, action)(pool))
 }

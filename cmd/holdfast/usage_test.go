@@ -21,6 +21,7 @@ func TestUsage_CommandWithoutDatabaseNamesAllThreeWaysToGiveOne(t *testing.T) {
 		"jobs cancel 0193d3f0-7c2a-7e4b-9a51-6f1d3c2a01f4", "jobs release 0193d3f0-7c2a-7e4b-9a51-6f1d3c2a01f4",
 		"jobs redrive 0193d3f0-7c2a-7e4b-9a51-6f1d3c2a01f4", "jobs purge 0193d3f0-7c2a-7e4b-9a51-6f1d3c2a01f4",
 		"dead redrive --all", "dead purge --queue mail",
+		"roles create", "roles grant worker app", "roles grant", "roles revoke app", "roles list",
 	} {
 		t.Run(line, func(t *testing.T) {
 			execute(t, strings.Fields(line)...).refused(t, "--database-url", "HOLDFAST_DATABASE_URL", "DATABASE_URL")
@@ -109,6 +110,11 @@ func TestUsage_BadValuesAreRefusedBeforeTheDatabaseIsAsked(t *testing.T) {
 		{"no leases to list", []string{"leases", "list", "--limit", "0"}, "--limit must be positive, it is 0"},
 		{"no jobs of a key", []string{"keys", "show", "order:7", "--limit", "0"}, "--limit must be positive, it is 0"},
 		{"groups by what", []string{"dead", "groups", "--by", "moon"}, `--by "moon" is none of error, key`},
+		{"half a grant", []string{"roles", "grant", "worker"}, "give a duty and a role, or neither"},
+		{"duty", []string{"roles", "grant", "boss", "app"}, `duty: "boss" is none of producer, worker, operator, viewer`},
+		{"long prefix", []string{"roles", "create", "--prefix", strings.Repeat("x", 55)}, "prefix: has 55 bytes, 54 at most"},
+		{"empty prefix", []string{"roles", "create", "--prefix", ""}, "--prefix is empty"},
+		{"output of roles list", []string{"roles", "list", "-o", "xml"}, `--output "xml" is none of table, json, jsonl`},
 		{"no key", []string{"keys", "show"}, "usage: holdfast keys show KEY"},
 		{"output of queues show", []string{"queues", "show", "mail", "-o", "xml"}, `--output "xml" is none of table, json, jsonl`},
 		{"scenario", []string{"bench", "nosuch"}, `scenario: "nosuch" is none of drain, `},
@@ -182,7 +188,7 @@ func TestHelp_ProgramAloneListsTheCommandsAndTheExitCodes(t *testing.T) {
 	if alone.code != exitDone || alone.stderr != "" {
 		t.Errorf("exit code %d, stderr %s", alone.code, alone.stderr)
 	}
-	for _, words := range []string{"demo ", "simulate ", "bench ", "migrate ", "enqueue ", "work ", "jobs ", "dead ", "queues ", "leases ", "workers ", "keys ", "ring ", "status ", "doctor ", "health ", "env ", "completion ", "version ", "Exit codes: 0 done", "holdfast migrate up", "--database-url"} {
+	for _, words := range []string{"demo ", "simulate ", "bench ", "migrate ", "enqueue ", "work ", "jobs ", "dead ", "queues ", "leases ", "workers ", "keys ", "ring ", "roles ", "status ", "doctor ", "health ", "env ", "completion ", "version ", "Exit codes: 0 done", "holdfast migrate up", "--database-url"} {
 		if !strings.Contains(alone.stdout, words) {
 			t.Errorf("the help does not say %q:\n%s", words, alone.stdout)
 		}
@@ -197,7 +203,7 @@ func TestHelp_ProgramAloneListsTheCommandsAndTheExitCodes(t *testing.T) {
 			t.Errorf("holdfast %s prints something else than holdfast", line)
 		}
 	}
-	for _, group := range []string{"jobs", "migrate", "queues", "workers", "keys", "dead", "leases", "ring", "health"} {
+	for _, group := range []string{"jobs", "migrate", "queues", "workers", "keys", "dead", "leases", "ring", "roles", "health"} {
 		if got := execute(t, group); got.code != exitDone || got != execute(t, group, "--help") {
 			t.Errorf("holdfast %s does not print its help: %+v", group, got)
 		}

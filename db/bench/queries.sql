@@ -132,6 +132,10 @@ VALUES (
     @payload::jsonb
 );
 
+-- name: EnqueueInSQL :exec
+-- EnqueueInSQL adds a job by the function that any language can call.
+SELECT holdfast.enqueue(@kind::text, @payload::jsonb, @key::text, @queue::text);
+
 -- name: CountWorkers :one
 -- CountWorkers counts the workers that live, and those of them that an enqueue wakes.
 SELECT

@@ -258,6 +258,31 @@ func (q *Queries) CountWorkers(ctx context.Context, db DBTX) (CountWorkersRow, e
 	return i, err
 }
 
+const enqueueInSQL = `-- name: EnqueueInSQL :exec
+SELECT holdfast.enqueue($1::text, $2::jsonb, $3::text, $4::text)
+`
+
+type EnqueueInSQLParams struct {
+	Kind    string
+	Payload []byte
+	Key     string
+	Queue   string
+}
+
+// EnqueueInSQL adds a job by the function that any language can call.
+func (q *Queries) EnqueueInSQL(ctx context.Context, db DBTX, arg EnqueueInSQLParams) error {
+	_, err := db.Exec(ctx, enqueueInSQL,
+		arg.Kind,
+		arg.Payload,
+		arg.Key,
+		arg.Queue,
+	)
+	if err != nil {
+		return fmt.Errorf("query EnqueueInSQL: %w", err)
+	}
+	return nil
+}
+
 const fillArchive = `-- name: FillArchive :execrows
 INSERT INTO holdfast.inbox_archive (
     id,
