@@ -8,7 +8,7 @@ import (
 func TestDestination_IsTakenApartAndShownWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{
-		"nats://host:4222":                                    "nats://host:4222/",
+		"nats://host:4222": "nats://host:4222/",
 		"NATS://user:pa%40ss@one:4222,two:4222/orders.{kind}": "nats://user:***@one:4222,two:4222/orders.{kind}",
 		"https://host/hook?token=secret":                      "https://host/hook",
 		"kafka://user@host:9092/topic?tls=true":               "kafka://user@host:9092/topic",
