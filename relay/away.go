@@ -20,7 +20,7 @@ const (
 
 // note keeps count of a batch, and closes the gate if the destination is away.
 func (r *Relay) note(results []error) {
-	away, after := r.status.note(results)
+	after, away := r.status.note(results)
 	if away == nil {
 		return
 	}
@@ -88,7 +88,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 
 // awayOf returns the first result that says that the destination is away, and the longest time
 // that it asks for.
-func awayOf(results []error) (away error, after time.Duration) {
+func awayOf(results []error) (after time.Duration, away error) {
 	for _, result := range results {
 		var notNow *NotNowError
 		if errors.As(result, &notNow) {
@@ -98,5 +98,5 @@ func awayOf(results []error) (away error, after time.Duration) {
 			}
 		}
 	}
-	return away, after
+	return after, away
 }

@@ -56,8 +56,8 @@ type status struct {
 }
 
 // note counts the results of a batch. away: the destination is.
-func (s *status) note(results []error) (away error, after time.Duration) {
-	away, after = awayOf(results)
+func (s *status) note(results []error) (after time.Duration, away error) {
+	after, away = awayOf(results)
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for _, result := range results {
@@ -80,7 +80,7 @@ func (s *status) note(results []error) (away error, after time.Duration) {
 		now := time.Now()
 		s.Away, s.AwaySince = true, &now
 	}
-	return away, after
+	return after, away
 }
 
 func (s *status) setError(err error) {

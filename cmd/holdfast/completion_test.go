@@ -16,7 +16,7 @@ func TestCompletion_OffersWhatCanFollow(t *testing.T) {
 		line string // "_" stands for an empty word.
 		want string
 	}{
-		{"_", "demo bench migrate enqueue work status jobs dead events queues workers leases keys ring doctor health env completion version"},
+		{"_", "demo bench migrate enqueue work relay status jobs dead events queues workers leases keys ring doctor health env completion version"},
 		{"en", "enqueue env"},
 		{"jobs s", "show"},
 		{"migrate _", "up down status sql"},
@@ -36,7 +36,7 @@ func TestCompletion_OffersWhatCanFollow(t *testing.T) {
 		{"completion _", "bash zsh fish powershell"},
 		{`completion ""`, "bash zsh fish powershell"},
 		{"completion z", "zsh"},
-		{"nosuch _", "demo bench migrate enqueue work status jobs dead events queues workers leases keys ring doctor health env completion version"},
+		{"nosuch _", "demo bench migrate enqueue work relay status jobs dead events queues workers leases keys ring doctor health env completion version"},
 		{"enqueue kind -- --ke", ""},
 	} {
 		t.Run(test.line, func(t *testing.T) {

@@ -77,6 +77,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 			migrateCommand(),
 			enqueueCommand(),
 			workCommand(),
+			relayCommand(),
 			statusCommand(),
 			jobsCommand(),
 			deadCommand(),
@@ -108,6 +109,8 @@ func complete(path string, commands []*cli.Command) {
 			command.Before = checkOutput
 		}
 		switch {
+		case len(command.Subcommands) > 0 && command.Action != nil:
+			command.UsageText = name + " [COMMAND] [options]"
 		case len(command.Subcommands) > 0:
 			command.UsageText = name + " COMMAND [options]"
 		case command.ArgsUsage != "":

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -76,11 +77,11 @@ func TestPublish_AnswerDecides(t *testing.T) {
 		200: "taken", 202: "taken", 204: "taken", 302: "not now", 400: "refused", 401: "not now", 403: "refused", 404: "refused", 407: "not now", 408: "not now",
 		413: "refused", 422: "refused", 425: "not now", 429: "not now", 500: "not now", 502: "not now", 503: "not now",
 	} {
-		result := New(Config{URL: url}).Publish(t.Context(), []relay.Message{message(fmt.Sprint(status))})[0]
+		result := New(Config{URL: url}).Publish(t.Context(), []relay.Message{message(strconv.Itoa(status))})[0]
 		if got := kindOf(result); got != want {
 			t.Errorf("%d: %s (%v), want %s", status, got, result, want)
 		}
-		if result != nil && !strings.Contains(result.Error(), fmt.Sprint(status)) {
+		if result != nil && !strings.Contains(result.Error(), strconv.Itoa(status)) {
 			t.Errorf("%d: the error %q does not say so", status, result)
 		}
 		if want == "refused" && !strings.Contains(result.Error(), "because") {
@@ -148,7 +149,7 @@ func TestRetryAfter_SecondsOrAMoment(t *testing.T) {
 func TestReceive_RequestThatIsTooLargeOrNoEventIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{"no event": "{}", "too large": strings.Repeat("x", largest+1)} {
-		request := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(body))
 		if _, err := Receive(request); err == nil {
 			t.Errorf("%s is taken", name)
 		}

@@ -98,7 +98,7 @@ func (p *Publisher) Publish(ctx context.Context, batch []relay.Message) []error 
 	results := make([]error, len(batch))
 	acks := make([]jetstream.PubAckFuture, len(batch))
 	for i, message := range batch {
-		acks[i], results[i] = p.send(message)
+		acks[i], results[i] = p.send(ctx, message)
 	}
 	for i, ack := range acks {
 		if ack != nil {
@@ -108,7 +108,7 @@ func (p *Publisher) Publish(ctx context.Context, batch []relay.Message) []error 
 	return results
 }
 
-func (p *Publisher) send(message relay.Message) (jetstream.PubAckFuture, error) {
+func (p *Publisher) send(ctx context.Context, message relay.Message) (jetstream.PubAckFuture, error) {
 	sent := nats.NewMsg(relay.Expand(p.subject, message, token))
 	sent.Data = message.Payload
 	sent.Header.Set("Content-Type", relay.ContentType)
@@ -121,7 +121,7 @@ func (p *Publisher) send(message relay.Message) (jetstream.PubAckFuture, error) 
 	}
 	ack, err := p.stream.PublishMsgAsync(sent, jetstream.WithRetryAttempts(0))
 	if err != nil {
-		return nil, p.read(context.Background(), sent, err)
+		return nil, p.read(ctx, sent, err)
 	}
 	return ack, nil
 }

@@ -84,7 +84,7 @@ func message(id, kind string) relay.Message {
 
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); !holds(); <-time.After(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("gave up waiting until %s", what)
 		}
