@@ -179,6 +179,25 @@ func HandleTx[T Args](pool *pgxpool.Pool, run func(ctx context.Context, tx pgx.T
 	}))
 }
 
+// HandleProjection returns the handler of the kind that T names, which applies each job to a
+// projection once: what the function writes, the mark of the job's number and the completion are
+// committed together or not at all, as with HandleTx. A job that the projection has applied
+// before is completed without it. On an ordered queue the jobs of a key are applied in order.
+func HandleProjection[T Args](pool *pgxpool.Pool, projection string, apply func(ctx context.Context, tx pgx.Tx, job Job[T]) error) Handler {
+	return HandleTx(pool, func(ctx context.Context, tx pgx.Tx, job Job[T]) error {
+		first, err := domain.MarkApplied(ctx, tx, projection, job.Seq, job.ID)
+		if err != nil || !first {
+			return err
+		}
+		return apply(ctx, tx, job)
+	})
+}
+
+// ProjectionPosition returns the highest job number that a projection has applied; 0 for none.
+func ProjectionPosition(ctx context.Context, db DBTX, projection string) (seq int64, err error) {
+	return domain.ProjectionPosition(ctx, db, projection)
+}
+
 // RetryIn returns an error with which a handler asks for the next attempt after the delay.
 func RetryIn(delay time.Duration, err error) error { return domain.RetryIn(delay, err) }
 

@@ -130,6 +130,8 @@ var mayRun = map[string][]Duty{
 	"CountKeptJobs":     looking,
 	"CountArrivals":     looking,
 	"CountCompletions":  looking,
+	"ListPublishedJobs": acting,
+	"LatestMark":        running,
 	"ReadCounters":      anyone,
 
 	"GroupDeadByError":       looking,

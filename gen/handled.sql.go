@@ -12,6 +12,27 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
+const latestMark = `-- name: LatestMark :one
+SELECT mark.key
+FROM holdfast.handled AS mark
+WHERE mark.scope = $1::text
+ORDER BY mark.key DESC
+LIMIT 1
+`
+
+// LatestMark returns the mark of an effect that sorts last: of a projection, whose marks are
+// numbers of 19 digits, the position. Called by domain/projection.go. Zero rows: there is none.
+// Index: handled_pkey.
+func (q *Queries) LatestMark(ctx context.Context, db DBTX, scope string) (string, error) {
+	row := db.QueryRow(ctx, latestMark, scope)
+	var key string
+	err := row.Scan(&key)
+	if err != nil {
+		err = fmt.Errorf("query LatestMark: %w", err)
+	}
+	return key, err
+}
+
 const markHandled = `-- name: MarkHandled :execrows
 INSERT INTO holdfast.handled (scope, key, job_id)
 VALUES ($1::text, $2::text, $3::uuid)

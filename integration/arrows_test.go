@@ -26,26 +26,37 @@ var arrows = map[string]struct{ code, tests []string }{
 	"worker":       {code: []string{"domain"}, tests: []string{"domain/model"}},
 	".":            {code: []string{"domain", "worker"}, tests: []string{"integration/pgtest"}},
 	"telemetry":    {code: []string{"domain", "worker"}, tests: []string{"domain/model"}},
-	"db":           {tests: []string{"integration/pgtest"}},
-	"db/embedded":  {},
-	"db/bench":     {},
-	"db/demo":      {},
+	"relay":        {code: []string{".", "domain", "worker"}, tests: []string{"domain/model", "relay/http", "relay/nats"}}, // Its example publishes and receives.
+	// Each with the client of its broker, so that a program links one and not the others.
+	"relay/http":  {code: []string{"relay"}},
+	"relay/inbox": {code: []string{"relay", "domain"}, tests: []string{"integration/pgtest"}},
+	"relay/kafka": {code: []string{"relay"}},
+	"relay/nats":  {code: []string{"relay"}},
+	"db":          {tests: []string{"integration/pgtest"}},
+	"db/embedded": {},
+	"db/bench":    {},
+	"db/demo":     {},
 	"app": {
-		code:  []string{".", "domain", "domain/model", "worker", "telemetry", "db", "db/embedded", "db/bench", "db/demo"},
+		code:  []string{".", "domain", "domain/model", "worker", "telemetry", "relay", "relay/http", "relay/inbox", "db", "db/embedded", "db/bench", "db/demo"},
 		tests: []string{"integration/pgtest"},
 	},
-	"cmd":          {code: []string{".", "domain", "worker", "app", "db"}, tests: []string{"integration/pgtest"}},
+	"cmd":          {code: []string{".", "domain", "worker", "app", "db", "relay", "relay/http", "relay/inbox", "relay/kafka", "relay/nats"}, tests: []string{"integration/pgtest"}},
 	"holdfasttest": {code: []string{".", "domain", "worker", "db", "db/embedded", "internal/testdb"}, tests: []string{"integration/pgtest"}},
 	// What holdfasttest and integration/pgtest share.
 	"internal/testdb": {code: []string{"db"}},
 	"integration": {code: []string{
 		".", "gen", "domain", "domain/model", "worker", "telemetry", "app", "db", "db/embedded", "db/bench", "db/demo", "holdfasttest", "internal/testdb",
+		"relay", "relay/inbox", "relay/nats",
 	}},
 }
 
 // guests say which of our folders may import a package of somebody else's.
 var guests = map[string][]string{
-	"github.com/jackc/pgx/v5":                    {"gen", "domain", ".", "db", "db/embedded", "db/bench", "db/demo", "app", "cmd", "holdfasttest", "internal/testdb", "integration"},
+	"github.com/jackc/pgx/v5":                    {"gen", "domain", ".", "db", "db/embedded", "db/bench", "db/demo", "app", "cmd", "relay", "relay/inbox", "holdfasttest", "internal/testdb", "integration"},
+	"github.com/nats-io":                         {"relay/nats", "relay", "cmd", "integration"}, // relay's example.
+	"github.com/nats-io/nats-server/v2":          {"relay/nats", "integration"},                 // Their tests.
+	"github.com/twmb/franz-go":                   {"relay/kafka", "cmd"},
+	"github.com/twmb/franz-go/pkg/kfake":         {"relay/kafka"}, // Its tests.
 	"github.com/pressly/goose/v3":                {"db", "app", "cmd", "integration"},
 	"github.com/fergusstrange/embedded-postgres": {"db/embedded"},
 	"github.com/lib/pq":                          {},
@@ -67,6 +78,7 @@ var strangers = []string{
 	"github.com/lib/pq", "github.com/fergusstrange/embedded-postgres", "github.com/pressly/goose/v3",
 	"github.com/urfave/cli", "github.com/lmittmann/tint", "github.com/HdrHistogram/hdrhistogram-go", "github.com/shirou/gopsutil", "github.com/testcontainers", "github.com/anishathalye/porcupine", "testing",
 	"go.opentelemetry.io/otel", "github.com/prometheus", module + "/telemetry",
+	"github.com/nats-io", "github.com/twmb/franz-go", module + "/relay",
 	module + "/db", module + "/app", module + "/holdfasttest", module + "/internal/testdb",
 }
 
@@ -81,7 +93,7 @@ type listed struct {
 func TestArrows_ImportsGoOneWay(t *testing.T) {
 	t.Parallel()
 	graph := goList(t, "./...")
-	for _, folder := range []string{".", "gen", "domain", "worker", "telemetry", "db", "db/embedded", "app", "cmd/holdfast", "holdfasttest"} {
+	for _, folder := range []string{".", "gen", "domain", "worker", "telemetry", "db", "db/embedded", "app", "cmd/holdfast", "holdfasttest", "relay", "relay/nats"} {
 		if !slices.ContainsFunc(graph, func(p listed) bool { return folderOf(p.ImportPath) == folder }) {
 			t.Errorf("there is no package in %s", folder)
 		}
@@ -103,6 +115,21 @@ func TestArrows_LibraryLinksNoStrangers(t *testing.T) {
 	}
 	// Whoever measures chooses where to.
 	for _, wrong := range links(t, "./telemetry", []string{"go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/exporters", "github.com/prometheus", module + "/app"}) {
+		t.Error(wrong)
+	}
+	// A relay links the client of its own broker.
+	brokers := map[string]string{"relay/nats": "github.com/nats-io", "relay/kafka": "github.com/twmb/franz-go"}
+	for _, folder := range []string{"relay", "relay/http", "relay/inbox", "relay/nats", "relay/kafka", "app"} {
+		for owner, broker := range brokers {
+			if owner == folder {
+				continue
+			}
+			for _, wrong := range links(t, "./"+folder, []string{broker}) {
+				t.Error(wrong)
+			}
+		}
+	}
+	for _, wrong := range links(t, "./cmd/holdfast", []string{"github.com/nats-io/nats-server", "github.com/twmb/franz-go/pkg/kfake"}) {
 		t.Error(wrong)
 	}
 	for _, wrong := range links(t, "./holdfasttest", []string{"github.com/testcontainers", "github.com/moby", "github.com/urfave/cli", module + "/app", module + "/integration"}) {
@@ -144,6 +171,10 @@ func TestArrows_WrongImportsAreFound(t *testing.T) {
 		{"telemetry exports", listed{ImportPath: module + "/telemetry", Imports: []string{"go.opentelemetry.io/otel/exporters/prometheus"}}, "telemetry imports go.opentelemetry.io/otel/exporters/prometheus"},
 		{"the library is observed by itself", listed{ImportPath: module, Imports: []string{module + "/telemetry"}}, ". imports telemetry"},
 		{"anybody uses pq", listed{ImportPath: module + "/db", Imports: []string{"github.com/lib/pq"}}, "db imports github.com/lib/pq"},
+		{"the library publishes", listed{ImportPath: module, Imports: []string{module + "/relay"}}, ". imports relay"},
+		{"a relay links a broker", listed{ImportPath: module + "/relay", Imports: []string{module + "/relay/nats"}}, "relay imports relay/nats"},
+		{"app links a broker", listed{ImportPath: module + "/app", Imports: []string{"github.com/nats-io/nats.go"}}, "app imports github.com/nats-io/nats.go"},
+		{"NATS runs in the command", listed{ImportPath: module + "/cmd/holdfast", Imports: []string{"github.com/nats-io/nats-server/v2/server"}}, "cmd/holdfast imports github.com/nats-io/nats-server/v2/server"},
 		{"a folder nobody thought of", listed{ImportPath: module + "/util"}, "util has no line in arrows"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -30,14 +30,14 @@ func TestDocs_CodeIsThatOfTheExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files = append(files, "../holdfasttest/example_testing_test.go")
+	files = append(files, "../holdfasttest/example_testing_test.go", "../relay/example_outbox_test.go")
 	shown := map[string]bool{}
 	for _, file := range files {
 		for _, match := range example.FindAllStringSubmatch(read(t, file), -1) {
 			shown[strings.TrimSpace(match[1])] = false
 		}
 	}
-	for document, others := range map[string]bool{"README.md": true, "docs/scaling.md": true, "docs/fencing.md": false, "docs/idempotency.md": false, "docs/testing.md": true} {
+	for document, others := range map[string]bool{"README.md": true, "docs/scaling.md": true, "docs/fencing.md": false, "docs/idempotency.md": false, "docs/testing.md": true, "docs/outbox.md": true} {
 		blocks := codeBlock.FindAllStringSubmatch(read(t, "../"+document), -1)
 		if len(blocks) == 0 {
 			t.Errorf("%s shows no code", document)

@@ -13,5 +13,11 @@ func TestMain(m *testing.M) {
 	if url := os.Getenv(victimURL); url != "" {
 		os.Exit(runVictim(url))
 	}
+	if dir := os.Getenv(natsDir); dir != "" {
+		os.Exit(runNATS(dir, os.Getenv(natsPort)))
+	}
+	if url := os.Getenv(relayURL); url != "" {
+		os.Exit(runTestRelay(url, os.Getenv(relayTo)))
+	}
 	os.Exit(pgtest.Main(m, everyQueryRan))
 }

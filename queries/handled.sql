@@ -6,3 +6,13 @@
 INSERT INTO holdfast.handled (scope, key, job_id)
 VALUES (@scope::text, @key::text, @job_id::uuid)
 ON CONFLICT (scope, key) DO NOTHING;
+
+-- name: LatestMark :one
+-- LatestMark returns the mark of an effect that sorts last: of a projection, whose marks are
+-- numbers of 19 digits, the position. Called by domain/projection.go. Zero rows: there is none.
+-- Index: handled_pkey.
+SELECT mark.key
+FROM holdfast.handled AS mark
+WHERE mark.scope = @scope::text
+ORDER BY mark.key DESC
+LIMIT 1;

@@ -45,7 +45,7 @@ func (s *session) claimLoop(ctx context.Context) {
 		return
 	}
 	p := &pace{wait: s.ActivePoll, busySince: s.Clock.Now(), batch: min(firstBatch, s.ClaimBatch)}
-	for turn := 0; s.awaitRoom(ctx, p); turn++ {
+	for turn := 0; s.awaitRoom(ctx, p) && s.awaitGate(ctx, p); turn++ {
 		began := s.Clock.Now()
 		claimed, full, err := s.claimTurn(ctx, p, turn)
 		p.woken = false
@@ -102,7 +102,7 @@ func (s *session) claimTurn(ctx context.Context, p *pace, turn int) (claimed int
 	for i := range s.Queues {
 		for _, errand := range s.errands(s.Queues[(turn+i)%len(s.Queues)], p.woken) {
 			room := s.stock.room(s.ahead())
-			if room == 0 || ctx.Err() != nil {
+			if room == 0 || ctx.Err() != nil || s.Gate.IsClosed() {
 				return claimed, true, nil
 			}
 			jobs, more, err := errand.run(ctx, s, p, room)

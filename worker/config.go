@@ -113,6 +113,13 @@ type Config struct {
 	// Version goes into the registry, for people. Default: "".
 	Version string
 
+	// Gate holds claims back while it is closed. Default: none, which is always open.
+	Gate *Gate
+
+	// Says tells what else the worker says of itself in the registry, as JSON under "more", at
+	// every heartbeat; keep it under 1 KB. Default: nothing.
+	Says func() any
+
 	// Logger gets what the worker has to say. Default: slog.Default().
 	Logger *slog.Logger
 

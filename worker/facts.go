@@ -32,6 +32,8 @@ type Facts struct {
 	WaitP99   float64 `json:"wait_p99_ms"`
 	HandleP50 float64 `json:"handle_p50_ms"`
 	HandleP99 float64 `json:"handle_p99_ms"`
+
+	More json.RawMessage `json:"more,omitempty"` // What Config.Says adds.
 }
 
 // maxKindsSaid bounds the names of kinds in the registry, in bytes: all of it is written
@@ -91,7 +93,21 @@ func (s *session) facts() json.RawMessage {
 	known.ClaimP50, known.ClaimP99 = milliseconds(s.claimTimes.percentiles())
 	known.WaitP50, known.WaitP99 = milliseconds(s.waitTimes.percentiles())
 	known.HandleP50, known.HandleP99 = milliseconds(s.handleTimes.percentiles())
+	known.More = s.more()
 	return known.encode()
+}
+
+// more is what the program adds, if it is JSON.
+func (s *session) more() json.RawMessage {
+	if s.Says == nil {
+		return nil
+	}
+	encoded, err := json.Marshal(s.Says())
+	if err != nil {
+		s.log.Warn("what the worker says of itself cannot be written as JSON", "error", err)
+		return nil
+	}
+	return encoded
 }
 
 func milliseconds(p50, p99 time.Duration) (p50ms, p99ms float64) {

@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math"
 	"slices"
@@ -45,6 +46,7 @@ type call struct {
 	renewed     []domain.Claim
 	settlements []domain.Settlement
 	after       int64
+	metadata    json.RawMessage
 }
 
 // fault is what befalls a call.
@@ -159,7 +161,7 @@ func (q *queue) Join(ctx context.Context, registration domain.Registration) erro
 }
 
 func (q *queue) Beat(ctx context.Context, registration domain.Registration) (domain.WorkerStatus, error) {
-	return send(ctx, q, call{method: "Beat", workerID: registration.ID}, func() (domain.WorkerStatus, error) {
+	return send(ctx, q, call{method: "Beat", workerID: registration.ID, metadata: registration.Metadata}, func() (domain.WorkerStatus, error) {
 		return q.Queue.Beat(ctx, registration)
 	})
 }

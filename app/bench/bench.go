@@ -22,7 +22,7 @@ import (
 var scenarios = []scenario{
 	drain, steady, slots,
 	payloads, enqueues, latency, idle,
-	ladder, pinned, renew, ordered, support, observed, tuned,
+	ladder, pinned, renew, ordered, support, observed, tuned, relays,
 }
 
 // Size says how much work a scenario does.

@@ -167,7 +167,7 @@ func missing(r tune.Recommendation, of ...string) int {
 }
 
 // unadvised are the fields of worker.Config that no workload decides.
-var unadvised = []string{"Queues", "PollOnly", "DirectURL", "Version", "Logger", "Observer", "Clock", "Random", "NewID"}
+var unadvised = []string{"Queues", "PollOnly", "DirectURL", "Version", "Logger", "Observer", "Clock", "Random", "NewID", "Gate", "Says"}
 
 func TestSettings_EveryFieldOfAWorkersConfigurationIsAdvisedOnOrKnownNotToBe(t *testing.T) {
 	t.Parallel()

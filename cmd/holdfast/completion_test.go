@@ -16,7 +16,7 @@ func TestCompletion_OffersWhatCanFollow(t *testing.T) {
 		line string // "_" stands for an empty word.
 		want string
 	}{
-		{"_", "demo simulate bench migrate enqueue work status top jobs dead events queues workers leases keys ring roles doctor tune health env completion version"},
+		{"_", "demo simulate bench migrate enqueue work relay status top jobs dead events queues workers leases keys ring roles doctor tune health env completion version"},
 		{"en", "enqueue env"},
 		{"jobs s", "show"},
 		{"migrate _", "up down status sql"},
@@ -39,7 +39,7 @@ func TestCompletion_OffersWhatCanFollow(t *testing.T) {
 		{"completion _", "bash zsh fish powershell"},
 		{`completion ""`, "bash zsh fish powershell"},
 		{"completion z", "zsh"},
-		{"nosuch _", "demo simulate bench migrate enqueue work status top jobs dead events queues workers leases keys ring roles doctor tune health env completion version"},
+		{"nosuch _", "demo simulate bench migrate enqueue work relay status top jobs dead events queues workers leases keys ring roles doctor tune health env completion version"},
 		{"enqueue kind -- --ke", ""},
 	} {
 		t.Run(test.line, func(t *testing.T) {

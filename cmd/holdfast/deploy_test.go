@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -113,7 +114,7 @@ func manifests(t *testing.T, file string) (found []manifest) {
 	defer text.Close()
 	for decoder := yaml.NewDecoder(text); ; {
 		var one manifest
-		if err := decoder.Decode(&one); err == io.EOF {
+		if err := decoder.Decode(&one); errors.Is(err, io.EOF) {
 			return found
 		} else if err != nil {
 			t.Fatalf("%s: %v", file, err)
@@ -195,6 +196,7 @@ func readFile(t *testing.T, path string) string {
 	}
 	return string(text)
 }
+
 // wrongCommand says what is wrong with a command line, "" if nothing is.
 func wrongCommand(app *cli.App, words []string) string {
 	known := app.Commands

@@ -26,6 +26,7 @@ func envCommand() *cli.Command {
 var variables = map[string][]string{
 	flagDatabaseURL: {app.EnvDatabaseURL, app.EnvGenericDatabaseURL},
 	flagReadURL:     {app.EnvReadURL},
+	flagTo:          {envRelayTo},
 }
 
 // driverVariables fill in what an address leaves out: the driver reads them as libpq does.
@@ -129,8 +130,12 @@ func newSetting(c *cli.Context, flag cli.Flag) settingItem {
 	if c.IsSet(name) && (c.String(name) != "" || len(item.Variables) == 0) {
 		item.Value, item.Source = flagValue(c, name), fromFlag
 	}
-	if strings.HasSuffix(name, "-url") && item.Value != "" {
+	switch {
+	case item.Value == "":
+	case strings.HasSuffix(name, "-url"):
 		item.Value = app.MaskURL(item.Value)
+	case name == flagTo:
+		item.Value = maskDestination(item.Value)
 	}
 	return item
 }

@@ -11,7 +11,6 @@ import (
 	"syscall"
 
 	"github.com/urfave/cli/v2"
-
 	// Where the system has no certificates, as in an image of this program alone.
 	_ "golang.org/x/crypto/x509roots/fallback"
 )
@@ -81,6 +80,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 			migrateCommand(),
 			enqueueCommand(),
 			workCommand(),
+			relayCommand(),
 			statusCommand(),
 			topCommand(),
 			jobsCommand(),
@@ -115,6 +115,8 @@ func complete(path string, commands []*cli.Command) {
 			command.Before = checkOutput
 		}
 		switch {
+		case len(command.Subcommands) > 0 && command.Action != nil:
+			command.UsageText = name + " [COMMAND] [options]"
 		case len(command.Subcommands) > 0:
 			command.UsageText = name + " COMMAND [options]"
 		case command.ArgsUsage != "":

@@ -22,6 +22,7 @@ func TestUsage_CommandWithoutDatabaseNamesAllThreeWaysToGiveOne(t *testing.T) {
 		"jobs redrive 0193d3f0-7c2a-7e4b-9a51-6f1d3c2a01f4", "jobs purge 0193d3f0-7c2a-7e4b-9a51-6f1d3c2a01f4",
 		"dead redrive --all", "dead purge --queue mail",
 		"roles create", "roles grant worker app", "roles grant", "roles revoke app", "roles list",
+		"relay --queue outbox --to nats://127.0.0.1:1", "relay status", "relay replay --queue outbox --to nats://127.0.0.1:1 --since 1h",
 	} {
 		t.Run(line, func(t *testing.T) {
 			execute(t, strings.Fields(line)...).refused(t, "--database-url", "HOLDFAST_DATABASE_URL", "DATABASE_URL")
@@ -39,6 +40,19 @@ func TestUsage_BadValuesAreRefusedBeforeTheDatabaseIsAsked(t *testing.T) {
 		{"work with an empty program", []string{"work", "--exec", " "}, "--exec COMMAND is missing"},
 		{"work with an empty kind", []string{"work", "--exec", "x", "--kind", ""}, "--kind is empty"},
 		{"work with an empty queue", []string{"work", "--exec", "x", "--queue", "a", "--queue", ""}, "--queue is empty"},
+		{"a relay of nothing", []string{"relay", "--to", "nats://host"}, "--queue QUEUE is missing"},
+		{"a relay to nowhere", []string{"relay", "--queue", "outbox"}, "--to URL is missing"},
+		{"an unknown destination", []string{"relay", "--queue", "outbox", "--to", "amqp://user:secret@host"}, `unknown scheme "amqp://"; the known ones are nats://, https://, http://, postgres://, postgresql://, kafka://`},
+		{"a destination that is no URL", []string{"relay", "--queue", "outbox", "--to", "host:4222"}, "--to is no URL; the known schemes are nats://"},
+		{"a destination with a slip", []string{"relay", "--queue", "outbox", "--to", "nats://host?tsl=true"}, `nats knows no parameter "tsl"; it knows: tls, creds`},
+		{"a mode of CloudEvents", []string{"relay", "--queue", "outbox", "--to", "https://host?ce_mode=x"}, `ce_mode "x" is none of binary, structured`},
+		{"a mechanism", []string{"relay", "--queue", "outbox", "--to", "kafka://host?sasl=x"}, `sasl "x" is none of plain, `},
+		{"no batch", []string{"relay", "--queue", "outbox", "--to", "nats://host", "--batch", "0"}, "--batch must be positive, it is 0"},
+		{"a batch that outlives its leases", []string{"relay", "--queue", "outbox", "--to", "nats://host", "--lease", "20s"}, "Timeout (10s) must be positive and at most a third of the worker's Lease (20s)"},
+		{"output of relay status", []string{"relay", "status", "-o", "xml"}, `--output "xml" is none of table, json, jsonl`},
+		{"a replay of nothing", []string{"relay", "replay", "--to", "nats://host", "--since", "1h"}, "--queue QUEUE is missing"},
+		{"a replay of all there ever was", []string{"relay", "replay", "--queue", "outbox", "--to", "nats://host"}, "--since DURATION is missing"},
+		{"time of a replay", []string{"relay", "replay", "--queue", "outbox", "--to", "nats://host", "--since", "soon"}, `--since "soon" is no duration`},
 		{"no concurrency", []string{"work", "--exec", "x", "--concurrency", "0"}, "--concurrency must be positive, it is 0"},
 		{"negative lease", []string{"work", "--exec", "x", "--lease", "-5s"}, "--lease must be positive, it is -5s"},
 		{"no heartbeat", []string{"work", "--exec", "x", "--heartbeat", "0s"}, "--heartbeat must be positive"},

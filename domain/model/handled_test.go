@@ -37,3 +37,30 @@ func TestMarkHandled_OutlivesEveryRunOfItsJob(t *testing.T) {
 	equal(t, w.keepHouse(house).MarksExpired, int64(1))
 	equal(t, w.mark(id, "receipt"), true)
 }
+
+func TestMarkApplied_EachNumberOnceInAnyOrder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, test := range []struct {
+		projection string
+		seq        int64
+		first      bool
+		position   int64
+	}{{"a", 9, true, 9}, {"a", 10, true, 10}, {"a", 3, true, 10}, {"a", 9, false, 10}, {"b", 9, true, 9}} {
+		first, err := w.MarkApplied(t.Context(), test.projection, test.seq, domain.JobID{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, first, test.first)
+		position, err := w.ProjectionPosition(t.Context(), test.projection)
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, position, test.position)
+	}
+	position, err := w.ProjectionPosition(t.Context(), "c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, position, 0)
+}

@@ -64,6 +64,7 @@ func Support() []Statement {
 		{Name: "ListClaims", Sent: InOrder, Indexes: claims, Call: listClaims},
 		{Name: "ListKeptJobs", Sent: InOrder, Indexes: []string{"inbox_completed_idx"}, Call: listKeptJobs},
 		{Name: "ListArchivedJobs", Sent: InOrder, Indexes: []string{"inbox_archive_id_idx"}, Call: listArchivedJobs},
+		{Name: "ListPublishedJobs", Sent: InOrder, Indexes: []string{"inbox_pkey", "inbox_archive_id_idx"}, Call: listPublishedJobs},
 		{Name: "ListNewestJobs", Sent: InOrder, Indexes: []string{"inbox_pkey"}, Call: listNewestJobs},
 		{
 			Name: "ListKeyJobs", Sent: InOrder, Walks: claims, Sorts: "the jobs of the key", Call: listKeyJobs,
@@ -171,6 +172,13 @@ func listKeptJobs(ctx context.Context, db domain.DBTX, _ int) error {
 
 func listArchivedJobs(ctx context.Context, db domain.DBTX, _ int) error {
 	_, err := queries.ListArchivedJobs(ctx, db, gen.ListArchivedJobsParams{BeforeID: highestID, MaxRows: pageMost})
+	return err
+}
+
+func listPublishedJobs(ctx context.Context, db domain.DBTX, _ int) error {
+	_, err := queries.ListPublishedJobs(ctx, db, gen.ListPublishedJobsParams{
+		Queue: sampleQueue, Since: 365 * 24 * time.Hour, AfterID: pgtype.UUID{Valid: true}, MaxRows: listMost,
+	})
 	return err
 }
 
