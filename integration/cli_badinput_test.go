@@ -32,11 +32,16 @@ var unknown = map[string]struct{ args, says string }{
 	"ring what-if":  {"--leave w9", `"w9"`},
 	// A key is nothing but its jobs: without one that waits, runs or is dead nothing is known of it,
 	// and completed ones cannot be found by their key.
-	"keys show":   {"order:9", `find key "order:9" in queue "default": no job of this key waits, runs or is dead; looked at its lane, the first 1000 jobs that wait in its bucket`},
-	"queues set":  {},
-	"ring lookup": {},
-	"enqueue":     {},
+	"keys show":    {"order:9", `find key "order:9" in queue "default": no job of this key waits, runs or is dead; looked at its lane, the first 1000 jobs that wait in its bucket`},
+	"queues set":   {},
+	"ring lookup":  {},
+	"enqueue":      {},
+	"roles grant":  {"viewer nobody", `role "nobody"`},
+	"roles revoke": {"nobody", `role "nobody"`},
 }
+
+// cliWrites are the commands that write without leaving an event.
+var cliWrites = []string{"enqueue", "work", "relay", "roles create", "roles grant", "roles revoke"}
 
 func TestCLI_UnknownIDKeyOrQueueSaysWhatWasSearched(t *testing.T) {
 	t.Parallel()
@@ -54,8 +59,8 @@ func TestCLI_UnknownIDKeyOrQueueSaysWhatWasSearched(t *testing.T) {
 		if _, listed := unknown[name]; args != "" && !strings.HasPrefix(args, "-") && !listed {
 			t.Errorf("what %s says of an unknown argument is not tested", name)
 		}
-		// enqueue creates the queue, and work waits for it.
-		if slices.Contains(commands[name], "queue") && name != "enqueue" && name != "work" && cliElsewhere[name] == "" {
+		// enqueue creates the queue; work and relay wait for it.
+		if slices.Contains(commands[name], "queue") && !slices.Contains(cliWrites, name) && cliElsewhere[name] == "" {
 			lines, says = append(lines, cliLine(name, map[string]string{"DEAD": unknownID}, "--queue", "nowhere")), append(says, `find queue "nowhere": no such queue`)
 		}
 	}
@@ -103,7 +108,7 @@ func TestCLI_ReadOnlyServerAnswersAndTakesNoOrders(t *testing.T) {
 	commands := cliCommands(t)
 	for _, name := range asksDatabase(t, func([]string) bool { return true }) {
 		lines = append(lines, cliLine(name, ids))
-		writes = append(writes, isOrder(commands[name]) || name == "enqueue" || name == "work")
+		writes = append(writes, isOrder(commands[name]) || slices.Contains(cliWrites, name))
 	}
 	for i, ran := range runMany(t, database.URL, append(lines, []string{"migrate", "down", "--yes"})) {
 		said := ran.stderr.String()

@@ -26,6 +26,8 @@ var cliArgs = map[string]string{
 	"queues show": "default", "queues set": "default --max-attempts 9", "queues pause": "default", "queues resume": "default",
 	"workers show": "w1", "workers drain": "w1", "workers evict": "w1 --yes",
 	"keys show": "failed", "ring lookup": "order:7", "ring what-if": "--join",
+	"relay": "--queue default --to http://127.0.0.1:1", "relay replay": "--queue default --to http://127.0.0.1:1 --since 1h --dry-run",
+	"roles grant": "viewer pg_monitor", "roles revoke": "pg_monitor",
 }
 
 // cliElsewhere are the commands that tests of their own run, and that no test here does.
@@ -36,6 +38,7 @@ var cliElsewhere = map[string]string{
 	"health live":  "TestHealth_Live, TestCLI_WorkListen",
 	"migrate sql":  "TestMigrateSQL_",
 	"version":      "TestOutput_, TestUsage_",
+	"tune":         "TestCLI_Tune",
 	"migrate up":   "TestCLI_Migrate",
 	"migrate down": "TestCLI_Migrate",
 }

@@ -51,6 +51,9 @@ func TestPairs_EveryTwoWritesActAsIfOneCameFirst(t *testing.T) {
 		len(pairRecipes), len(schedules), len(matrix.oracle.known), time.Since(began).Round(time.Millisecond), matrix.waited, matrix.deviations())
 }
 
+// aboutRights are statements that touch no job, but what the server's roles may do.
+var aboutRights = map[string]bool{"CreateRoles": true, "GrantRole": true, "GrantRoles": true, "RevokeRole": true}
+
 func TestPairs_EveryWriteHasARecipe(t *testing.T) {
 	t.Parallel()
 	texts, err := generatedQueries()
@@ -59,6 +62,9 @@ func TestPairs_EveryWriteHasARecipe(t *testing.T) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		_, ok := pairRecipes[name]
+		if aboutRights[name] {
+			continue
+		}
 		if writes := writesOrLocks(texts[name]); writes && !ok {
 			t.Errorf("%s writes or locks: add to pairRecipes, in pairs_recipes_test.go, arguments with which it meets the job of pairStarts", name)
 		} else if !writes && ok {
