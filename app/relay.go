@@ -27,8 +27,7 @@ func Relay(ctx context.Context, url, address string, config relay.Config, publis
 		_ = publisher.Close()
 		return err
 	}
-	defer onSecondSignal(created.Worker().StopNow)()
-	return created.Run(ctx)
+	return run(ctx, created.Worker(), config.WithDefaults().Worker.Logger, created.Run)
 }
 
 // relayObserved serves metrics and probes beside the relay.
@@ -59,9 +58,8 @@ func relayObserved(ctx context.Context, pool *pgxpool.Pool, address string, conf
 		return err
 	}
 	defer serve(socket, routes(metrics.Endpoint, &probes{worker: created.Worker(), db: pool}), config.Worker.Logger)()
-	defer onSecondSignal(created.Worker().StopNow)()
 	ran = true
-	return created.Run(ctx)
+	return run(ctx, created.Worker(), config.Worker.Logger, created.Run)
 }
 
 // Destination opens a pool to a database that jobs are published to. It connects to nothing yet:

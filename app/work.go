@@ -30,7 +30,7 @@ func Work(ctx context.Context, url, address string, config holdfast.Config, hand
 	if err != nil {
 		return err
 	}
-	return run(ctx, worker, config.WithDefaults().Logger)
+	return run(ctx, worker, config.WithDefaults().Logger, worker.Run)
 }
 
 // workObserved serves metrics and probes beside the worker. The address comes first: nobody would
@@ -56,13 +56,14 @@ func workObserved(ctx context.Context, pool *pgxpool.Pool, address string, confi
 		return err
 	}
 	defer serve(socket, routes(metrics.Endpoint, &probes{worker: worker, db: pool}), config.Logger)()
-	return run(ctx, worker, config.Logger)
+	return run(ctx, worker, config.Logger, worker.Run)
 }
 
-func run(ctx context.Context, worker *holdfast.Worker, log *slog.Logger) error {
+// run works under the eyes of systemd, and until the second signal at most.
+func run(ctx context.Context, worker *holdfast.Worker, log *slog.Logger, work func(context.Context) error) error {
 	defer supervise(worker.Health, log)()
 	defer onSecondSignal(worker.StopNow)()
-	return worker.Run(ctx)
+	return work(ctx)
 }
 
 // onSecondSignal calls a function at the second signal to end that arrives before the

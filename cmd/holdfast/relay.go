@@ -90,6 +90,22 @@ func checkRelay(c *cli.Context) error {
 }
 
 func relayConfig(c *cli.Context) (relay.Config, error) {
+	config, err := publishConfig(c)
+	if err != nil {
+		return config, err
+	}
+	config.Worker.Lease = c.Duration("lease")
+	config.Worker.DrainDeadline = c.Duration("drain-deadline")
+	config.Worker.DirectURL = c.String(flagDirectURL)
+	config.Worker.Version = buildVersion()
+	if err := config.Validate(); err != nil {
+		return config, usage("%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+	return config, nil
+}
+
+// publishConfig is what a relay and a replay, which runs no worker, have in common.
+func publishConfig(c *cli.Context) (relay.Config, error) {
 	log, err := newLogger(c)
 	if err != nil {
 		return relay.Config{}, err
@@ -98,24 +114,14 @@ func relayConfig(c *cli.Context) (relay.Config, error) {
 	if err != nil {
 		return relay.Config{}, err
 	}
-	config := relay.Config{
+	return relay.Config{
 		Queue:       c.String("queue"),
 		Destination: destination.masked,
 		Source:      c.String("source"),
 		Batch:       c.Int("batch"),
 		Timeout:     c.Duration("timeout"),
-		Worker: worker.Config{
-			Lease:         c.Duration("lease"),
-			DrainDeadline: c.Duration("drain-deadline"),
-			DirectURL:     c.String(flagDirectURL),
-			Version:       buildVersion(),
-			Logger:        log,
-		},
-	}
-	if err := config.Validate(); err != nil {
-		return config, usage("%s", strings.ReplaceAll(err.Error(), "\n", "; "))
-	}
-	return config, nil
+		Worker:      worker.Config{Logger: log},
+	}, nil
 }
 
 func relayStatusCommand() *cli.Command {

@@ -23,7 +23,7 @@ func replay(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	config, err := relayConfigOf(c)
+	config, err := publishConfig(c)
 	if err != nil {
 		return err
 	}
@@ -108,22 +108,4 @@ func printReplayPreview(c *cli.Context, destination string, preview replayPrevie
 	}
 	fmt.Fprintln(out, "they keep their ids: a receiver that remembers one drops its message; others take it as a new one, behind those of its key that it has")
 	return nil
-}
-
-// relayConfigOf is the configuration of a replay, which runs no worker.
-func relayConfigOf(c *cli.Context) (relay.Config, error) {
-	log, err := newLogger(c)
-	if err != nil {
-		return relay.Config{}, err
-	}
-	destination, err := chosenDestination(c)
-	if err != nil {
-		return relay.Config{}, err
-	}
-	config := relay.Config{
-		Queue: c.String("queue"), Destination: destination.masked, Source: c.String("source"),
-		Batch: c.Int("batch"), Timeout: c.Duration("timeout"),
-	}
-	config.Worker.Logger = log
-	return config, nil
 }
