@@ -115,7 +115,8 @@ func startProducer(t *testing.T, database *pgtest.Database, every time.Duration,
 		again := time.NewTicker(every)
 		defer again.Stop()
 		for n := 0; ctx.Err() == nil; n++ {
-			if result, err := domain.Enqueue(ctx, database.Pool, args(n)); err == nil {
+			// Once stopped, the last enqueue still returns: cut off, it may commit and nobody would count its job.
+			if result, err := domain.Enqueue(context.WithoutCancel(ctx), database.Pool, args(n)); err == nil {
 				p.enqueued = append(p.enqueued, result.ID.String())
 			}
 			select {
