@@ -262,3 +262,22 @@ func TestOrdered_QueueIsClaimedLaneByLane(t *testing.T) {
 		g.open(1, nil)
 	})
 }
+
+// A key's next job may start when the one before it is settled: an idle worker does not wait for
+// its poll.
+func TestOrdered_NextJobOfAKeyFollowsAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.config.ActivePoll, w.config.IdlePoll = time.Hour, time.Hour
+		if _, err := w.SetQueue(t.Context(), domain.DefaultQueue, domain.QueueChange{Ordered: new(true)}); err != nil {
+			t.Fatal(err)
+		}
+		for range 20 {
+			w.enqueue(model.NewJob{Key: "order:7"})
+		}
+		w.start(returning(nil))
+		w.advance(time.Second)
+		equal(t, "jobs completed", w.count(domain.StatusCompleted), 20)
+	})
+}

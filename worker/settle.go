@@ -110,7 +110,8 @@ type answer struct {
 	settled domain.Settled
 }
 
-// noteSettled forgets claims that are over.
+// noteSettled forgets claims that are over. Behind one of an ordered queue its key's next job
+// may wait, of which nobody else rings.
 func (s *session) noteSettled(answers []answer) {
 	s.mutex.Lock()
 	for _, each := range answers {
@@ -120,6 +121,9 @@ func (s *session) noteSettled(answers []answer) {
 	for _, each := range answers {
 		if each.run.recorded != nil {
 			close(each.run.recorded)
+		}
+		if job := each.run.job; s.members.of(job.Queue).ordered {
+			s.hear(domain.Ring{Queue: job.Queue, Bucket: job.ID.Bucket()})
 		}
 		s.logSettled(each)
 		tell(s, s.Observer.Settled, Settled{Job: each.run.job, Outcome: each.outcome, Status: each.settled.Status, Err: each.settled.Err})
