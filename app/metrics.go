@@ -12,6 +12,7 @@ import (
 	exporter "go.opentelemetry.io/otel/exporters/prometheus"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/holdfast-pg/holdfast/telemetry"
 )
@@ -32,8 +33,9 @@ type Metrics struct {
 	provider *sdkmetric.MeterProvider
 }
 
-// NewMetrics makes the metrics of a process of that version. Close ends them.
-func NewMetrics(version string) (*Metrics, error) {
+// NewMetrics makes the metrics of a process of that version. Close ends them. tracers traces its
+// handlers too; nil: they are not traced.
+func NewMetrics(version string, tracers trace.TracerProvider) (*Metrics, error) {
 	registry := prometheus.NewRegistry()
 	reader, err := exporter.New(exporter.WithRegisterer(registry), exporter.WithoutScopeInfo())
 	if err != nil {
@@ -42,7 +44,7 @@ func NewMetrics(version string) (*Metrics, error) {
 	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader), sdkmetric.WithResource(resource.NewSchemaless(
 		attribute.String("service.name", "holdfast"), attribute.String("service.version", version),
 	)))
-	observed, err := telemetry.New(provider, nil)
+	observed, err := telemetry.New(provider, tracers)
 	if err != nil {
 		return nil, errors.Join(err, provider.Shutdown(context.Background()))
 	}

@@ -44,7 +44,7 @@ func relayObserved(ctx context.Context, pool *pgxpool.Pool, address string, conf
 		return err
 	}
 	defer socket.Close()
-	metrics, err := NewMetrics(config.Worker.Version)
+	metrics, err := NewMetrics(config.Worker.Version, nil)
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func workObserved(ctx context.Context, pool *pgxpool.Pool, address string, confi
 		return err
 	}
 	defer socket.Close()
-	metrics, err := NewMetrics(config.Version)
+	metrics, err := NewMetrics(config.Version, nil)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/holdfast-pg/holdfast/domain"
 )
@@ -63,6 +64,7 @@ type kindLabels struct {
 
 	label    label
 	outcomes map[domain.Verdict]labelled
+	span     []trace.SpanStartOption
 	running  atomic.Int64
 }
 
@@ -95,7 +97,7 @@ func (l *labels) kind(queue, kind string) *kindLabels {
 	if kind != otherKind && l.count.Add(1) > manyKinds {
 		return l.kind(queue, otherKind)
 	}
-	fresh := &kindLabels{labelled: wanted.ready(), label: wanted, outcomes: map[domain.Verdict]labelled{}}
+	fresh := &kindLabels{labelled: wanted.ready(), label: wanted, outcomes: map[domain.Verdict]labelled{}, span: spanOptions(queue)}
 	for _, verdict := range []domain.Verdict{domain.Complete, domain.Retry, domain.Fail, domain.Release} {
 		fresh.outcomes[verdict] = fresh.with(attributeOutcome, verdict.String()).ready()
 	}

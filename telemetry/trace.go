@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -44,12 +45,14 @@ func (t *Telemetry) startSpan(ctx context.Context, fact worker.Started) context.
 	if t.tracer == nil {
 		return ctx
 	}
-	options := []trace.SpanStartOption{
-		trace.WithSpanKind(trace.SpanKindConsumer),
-		trace.WithAttributes(
-			attribute.String("messaging.system", "holdfast"),
-			attribute.String("messaging.operation.type", "process"),
-			attribute.String("messaging.destination.name", fact.Job.Queue),
+	kind := t.labels.kind(fact.Job.Queue, fact.Job.Kind)
+	options := kind.span
+	if producer := Producer(fact.Job); producer.IsValid() {
+		options = append(slices.Clip(options), trace.WithLinks(trace.Link{SpanContext: producer}))
+	}
+	ctx, span := t.tracer.Start(ctx, "process "+fact.Job.Kind, options...)
+	if span.IsRecording() { // Most are not, where one in a hundred is.
+		span.SetAttributes(
 			attribute.String("messaging.message.id", fact.Job.ID.String()),
 			attribute.String("holdfast.kind", fact.Job.Kind),
 			attribute.Int("holdfast.bucket", fact.Job.Bucket),
@@ -57,13 +60,21 @@ func (t *Telemetry) startSpan(ctx context.Context, fact worker.Started) context.
 			attribute.Int("holdfast.attempt", fact.Job.Attempt),
 			attribute.String("holdfast.worker_id", fact.Job.WorkerID),
 			attribute.Float64("holdfast.waited_seconds", fact.Waited.Seconds()),
+		)
+	}
+	return ctx
+}
+
+// spanOptions are those of each span of a queue. A sampler sees these attributes.
+func spanOptions(queue string) []trace.SpanStartOption {
+	return []trace.SpanStartOption{
+		trace.WithSpanKind(trace.SpanKindConsumer),
+		trace.WithAttributes(
+			attribute.String("messaging.system", "holdfast"),
+			attribute.String("messaging.operation.type", "process"),
+			attribute.String("messaging.destination.name", queue),
 		),
 	}
-	if producer := Producer(fact.Job); producer.IsValid() {
-		options = append(options, trace.WithLinks(trace.Link{SpanContext: producer}))
-	}
-	ctx, _ = t.tracer.Start(ctx, "process "+fact.Job.Kind, options...)
-	return ctx
 }
 
 // endSpan ends the span of a handler. An attempt that counts as failed makes it an error.
@@ -72,6 +83,9 @@ func (t *Telemetry) endSpan(ctx context.Context, fact worker.Handled) {
 		return
 	}
 	span := trace.SpanFromContext(ctx)
+	if !span.IsRecording() {
+		return
+	}
 	span.SetAttributes(attribute.String("holdfast.outcome", fact.Outcome.Verdict.String()))
 	if fact.Outcome.Verdict == domain.Retry || fact.Outcome.Verdict == domain.Fail {
 		span.SetStatus(codes.Error, fact.Outcome.Error)

@@ -15,6 +15,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/holdfast-pg/holdfast"
 	"github.com/holdfast-pg/holdfast/app"
 	"github.com/holdfast-pg/holdfast/app/tune"
@@ -42,7 +46,8 @@ type workerSettings struct {
 	Lease       time.Duration     `json:"lease"`
 	Affinity    holdfast.Affinity `json:"affinity"`
 	PollOnly    bool              `json:"poll_only"`
-	Observed    bool              `json:"observed"` // It measures itself, as one with --listen.
+	Observed    bool              `json:"observed"` // It logs and measures itself, as one with --listen.
+	Traced      float64           `json:"traced"`   // The share of its handlers of which it records spans, if it is observed; 0: it makes none.
 
 	Tuned *tune.Workload `json:"tuned"` // In place of all above: what is recommended for it.
 
@@ -130,7 +135,7 @@ func RunWorker(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	defer pool.Close()
 	config := p.config()
 	if p.settings.Observed {
-		metrics, err := app.NewMetrics("bench")
+		metrics, err := app.NewMetrics("bench", p.tracers())
 		if err != nil {
 			return err
 		}
@@ -156,6 +161,14 @@ func RunWorker(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	return p.report()
 }
 
+// tracers makes and collects spans, and sends them nowhere: what a collector costs is not asked.
+func (p *workerProcess) tracers() trace.TracerProvider {
+	if p.settings.Traced == 0 {
+		return nil
+	}
+	return sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.TraceIDRatioBased(p.settings.Traced)), sdktrace.WithBatcher(tracetest.NewNoopExporter()))
+}
+
 func (p *workerProcess) config() holdfast.Config {
 	config := holdfast.Config{
 		Concurrency: p.settings.Concurrency,
@@ -170,6 +183,9 @@ func (p *workerProcess) config() holdfast.Config {
 	config.Queues = []string{queueName}
 	// An error of the worker spoils the measurement, whatever it would recover from.
 	config.Logger = slog.New(slog.NewTextHandler(errorLines{p}, &slog.HandlerOptions{Level: slog.LevelError}))
+	if p.settings.Observed {
+		config.Logger = slog.New(slog.NewMultiHandler(config.Logger.Handler(), slog.NewJSONHandler(io.Discard, nil)))
+	}
 	return config
 }
 
