@@ -89,10 +89,17 @@ func TestCLI_RelayStatusPrintsTheSameInTheTableAndAsJSON(t *testing.T) {
 	wantLines(t, runCLI(t, database, 0, "relay", "status").stdout.String(),
 		"QUEUE   DESTINATION              RELAYS        LAG  WAITING  IN FLIGHT  DEAD  PUBLISHED  REFUSED  LAST ERROR",
 		"outbox  nats://host:4222/orders  2, 2 waiting  -    0        0          0     40         2        NATS cannot be reached: no route")
+	database.Exec(t, `INSERT INTO holdfast.workers (id, queues, status, last_seen_at, metadata) VALUES
+		('gone', '{outbox}', 'dead', now() - interval '2 hours', '{"more": {"relay": {"destination": "nats://host:4222/orders", "published": 9, "last_error": "before", "last_error_at": "2027-01-01T00:00:00Z"}}}')`)
 	line := runCLI(t, database, 0, "relay", "status", "-o", "jsonl").stdout.String()
 	line = regexp.MustCompile(`"said_seconds":[0-9.e-]+`).ReplaceAllString(line, `"said_seconds":0`)
 	wantLines(t, line, `{"queue":"outbox","destination":"nats://host:4222/orders","relays":2,"away":2,"lag_seconds":null,"waiting":{"jobs":0,"more":false},"in_flight":{"jobs":0,"more":false},"dead":{"jobs":0,"more":false},`+
 		`"published":40,"refused":2,"put_off":14,"failed":0,"last_error":"NATS cannot be reached:\nno route","last_error_at":"2026-03-04T12:00:00Z","said_seconds":0}`)
+
+	database.Exec(t, "UPDATE holdfast.workers SET status = 'dead', last_seen_at = now() - interval '3 hours' WHERE id IN ('r1', 'r2')")
+	wantLines(t, runCLI(t, database, 0, "relay", "status").stdout.String(),
+		"QUEUE   DESTINATION              RELAYS           LAG  WAITING  IN FLIGHT  DEAD  PUBLISHED  REFUSED  LAST ERROR",
+		"outbox  nats://host:4222/orders  none for 2h0m0s  -    0        0          0     0          0        before")
 }
 
 // wantLines checks an output word for word.

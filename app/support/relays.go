@@ -16,7 +16,7 @@ import (
 type RelayStatus struct {
 	Queue       string `json:"queue"`
 	Destination string `json:"destination"`
-	Relays      int    `json:"relays"`
+	Relays      int    `json:"relays"` // Those that are alive. 0: the last one has died or was stopped, within the last day.
 	Away        int    `json:"away"` // Of these, whose destination takes nothing.
 
 	LagSeconds *float64     `json:"lag_seconds"` // How long the oldest due message of the queue has been due; null when none is.
@@ -30,12 +30,12 @@ type RelayStatus struct {
 	Failed      int64      `json:"failed"`
 	LastError   string     `json:"last_error"`
 	LastErrorAt *time.Time `json:"last_error_at"` // By the relay's clock.
-	SaidSeconds float64    `json:"said_seconds"`  // How old the oldest of what relays say is.
+	SaidSeconds float64    `json:"said_seconds"`  // How old the oldest of what relays say is; without any, how long ago the last one spoke.
 }
 
-// Relays tells how the relays that are alive are doing, by queue and destination.
+// Relays tells how the relays of the last day are doing, by queue and destination.
 func Relays(ctx context.Context, db domain.DBTX, most int) ([]RelayStatus, error) {
-	workers, err := domain.ListWorkers(ctx, db, false, most)
+	workers, err := domain.ListWorkers(ctx, db, true, most)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,11 @@ func Relays(ctx context.Context, db domain.DBTX, most int) ([]RelayStatus, error
 			at = len(statuses)
 			statuses = append(statuses, RelayStatus{Queue: each.Queues[0], Destination: said.Destination})
 		}
-		statuses[at].add(said, each.Silence)
+		if each.Status == domain.WorkerDead {
+			statuses[at].remember(said, each.Silence)
+		} else {
+			statuses[at].add(said, each.Silence)
+		}
 	}
 	slices.SortFunc(statuses, func(a, b RelayStatus) int {
 		return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Destination, b.Destination))
@@ -68,6 +72,21 @@ func (s *RelayStatus) add(said relay.Status, silence time.Duration) {
 	s.PutOff += said.PutOff
 	s.Failed += said.Failed
 	s.SaidSeconds = max(s.SaidSeconds, silence.Seconds())
+	s.addError(said)
+}
+
+// remember keeps the last words of a relay that is gone, where none is alive: those are listed before.
+func (s *RelayStatus) remember(said relay.Status, silence time.Duration) {
+	if s.Relays > 0 {
+		return
+	}
+	if s.SaidSeconds == 0 || silence.Seconds() < s.SaidSeconds {
+		s.SaidSeconds = silence.Seconds()
+	}
+	s.addError(said)
+}
+
+func (s *RelayStatus) addError(said relay.Status) {
 	if said.LastErrorAt != nil && (s.LastErrorAt == nil || s.LastErrorAt.Before(*said.LastErrorAt)) {
 		s.LastError, s.LastErrorAt = said.LastError, said.LastErrorAt
 	}

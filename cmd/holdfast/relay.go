@@ -159,7 +159,10 @@ func printRelays(c *cli.Context) error {
 
 // relaysOf counts them, and those whose destination takes nothing.
 func relaysOf(s support.RelayStatus) string {
-	if s.Away > 0 {
+	switch {
+	case s.Relays == 0:
+		return "none for " + formatDuration(time.Duration(s.SaidSeconds*float64(time.Second)).Round(time.Second))
+	case s.Away > 0:
 		return fmt.Sprintf("%d, %d waiting", s.Relays, s.Away)
 	}
 	return strconv.Itoa(s.Relays)
