@@ -19,7 +19,7 @@ const (
 	mostKept     = 4_000
 	mostArrivals = 2_000
 	mostRecent   = 2_000 // Kept jobs that were just completed.
-	recentPages  = 500   // Of the archive, where the latest ones are.
+	recentPages  = 300   // Of the archive, where the latest ones are.
 )
 
 // Count is how many jobs there are, as far as was counted.
@@ -60,7 +60,7 @@ type Arrivals struct {
 }
 
 // Completions are the jobs of a queue that were completed within the last minute, however long they
-// had waited: those found in the last 500 pages of the archive, some 10,000 of all queues, and
+// had waited: those found in the last 300 pages of the archive, some 6,000 of all queues, and
 // among the newest 2,000 kept ones. Where there are more, the time that they cover is shorter, and
 // it begins with the UTC day. A completion that drops its job hides it.
 type Completions struct {

@@ -10,7 +10,7 @@ import (
 
 // How many of the newest dead jobs of a queue are grouped.
 const (
-	newestByError = 500 // To find out what errors have in common takes most of the time.
+	newestByError = 400 // To find out what errors have in common takes most of the time.
 	newestByKey   = 1_000
 )
 
@@ -38,7 +38,7 @@ type ErrorGroup struct {
 	LastError   string    `json:"last_error"`
 }
 
-// DeadByError groups the newest 500 dead jobs of a queue by kind and error, at most limit groups.
+// DeadByError groups the newest 400 dead jobs of a queue by kind and error, at most limit groups.
 func DeadByError(ctx context.Context, db DBTX, queue string, limit int) (DeadGroups[ErrorGroup], error) {
 	rows, err := gen.New().GroupDeadByError(ctx, inOrder(db), gen.GroupDeadByErrorParams{Queue: queue, Newest: newestByError, MaxRows: int32(limit)})
 	if err != nil {

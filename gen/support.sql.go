@@ -527,13 +527,39 @@ func (q *Queries) ListWorkers(ctx context.Context, db DBTX, arg ListWorkersParam
 }
 
 const oldestPendingJob = `-- name: OldestPendingJob :one
+WITH head AS MATERIALIZED (
+    SELECT
+        bucket.number,
+        first.available_at,
+        first.seq
+    FROM generate_series(0, (SELECT meta.bucket_count FROM holdfast.meta AS meta WHERE meta.singleton) - 1) AS bucket (number)
+    CROSS JOIN LATERAL (
+        SELECT
+            job.available_at,
+            job.seq
+        FROM holdfast.inbox AS job
+        WHERE job.status = 'pending'
+            AND NOT job.ordered
+            AND job.queue = $1::text
+            AND job.partition_bucket = bucket.number
+        ORDER BY
+            job.available_at,
+            job.seq
+        LIMIT 1
+    ) AS first
+    WHERE first.available_at <= now()
+    ORDER BY
+        first.available_at,
+        first.seq
+    LIMIT 1
+)
 SELECT
     oldest.id,
     oldest.kind,
     oldest.partition_key,
     oldest.available_at,
     (now() - oldest.available_at)::interval AS age
-FROM generate_series(0, (SELECT meta.bucket_count FROM holdfast.meta AS meta WHERE meta.singleton) - 1) AS bucket (number)
+FROM head
 CROSS JOIN LATERAL (
     SELECT
         job.id,
@@ -544,17 +570,11 @@ CROSS JOIN LATERAL (
     WHERE job.status = 'pending'
         AND NOT job.ordered
         AND job.queue = $1::text
-        AND job.partition_bucket = bucket.number
-        AND job.available_at <= now()
-    ORDER BY
-        job.available_at,
-        job.seq
+        AND job.partition_bucket = head.number
+        AND job.available_at = head.available_at
+        AND job.seq = head.seq
     LIMIT 1
 ) AS oldest
-ORDER BY
-    oldest.available_at,
-    oldest.id
-LIMIT 1
 `
 
 type OldestPendingJobRow struct {
@@ -567,7 +587,8 @@ type OldestPendingJobRow struct {
 
 // OldestPendingJob tells how long the oldest due job of a queue has been waiting since it
 // could first run: the lag that users feel. No row: nothing is waiting. Asks every bucket
-// for its first job, so that the cost does not grow with the backlog.
+// for its first place in the index, due or not, so that the cost does not grow with the backlog,
+// and reads the row of the oldest.
 // Index: inbox_claim_idx.
 func (q *Queries) OldestPendingJob(ctx context.Context, db DBTX, queue string) (OldestPendingJobRow, error) {
 	row := db.QueryRow(ctx, oldestPendingJob, queue)

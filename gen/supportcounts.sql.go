@@ -189,8 +189,8 @@ archived AS MATERIALIZED (
         job.queue,
         job.completed_at
     FROM holdfast.inbox_archive AS job
-    -- So that days that have passed are not looked at.
-    WHERE job.completed_at >= date_trunc('day', now(), 'UTC')
+    -- So that days that have passed are not looked at. A subquery is asked once, not for each row.
+    WHERE job.completed_at >= (SELECT date_trunc('day', now(), 'UTC'))
         AND job.ctid >= (SELECT tail.from_row FROM tail)
         AND job.ctid < (SELECT tail.to_row FROM tail)
 ),

@@ -534,13 +534,14 @@ WITH head AS MATERIALIZED (
             AND NOT job.ordered
             AND job.queue = $1::text
             AND job.partition_bucket = bucket.number
-            AND job.available_at <= CASE WHEN $3::boolean THEN 'infinity' ELSE now() END
             AND (job.available_at, job.seq) > (CASE WHEN $3::boolean THEN GREATEST($4::timestamptz, now()) ELSE $4::timestamptz END, $5::bigint)
         ORDER BY
             job.available_at,
             job.seq
         LIMIT 1
     ) AS first
+    -- Here, and not above, where the index would compare each place on a page with it.
+    WHERE first.available_at <= CASE WHEN $3::boolean THEN 'infinity' ELSE now() END
     ORDER BY
         first.available_at,
         first.seq

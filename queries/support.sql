@@ -47,15 +47,42 @@ LIMIT cardinality(@ids::uuid[]);
 -- name: OldestPendingJob :one
 -- OldestPendingJob tells how long the oldest due job of a queue has been waiting since it
 -- could first run: the lag that users feel. No row: nothing is waiting. Asks every bucket
--- for its first job, so that the cost does not grow with the backlog.
+-- for its first place in the index, due or not, so that the cost does not grow with the backlog,
+-- and reads the row of the oldest.
 -- Index: inbox_claim_idx.
+WITH head AS MATERIALIZED (
+    SELECT
+        bucket.number,
+        first.available_at,
+        first.seq
+    FROM generate_series(0, (SELECT meta.bucket_count FROM holdfast.meta AS meta WHERE meta.singleton) - 1) AS bucket (number)
+    CROSS JOIN LATERAL (
+        SELECT
+            job.available_at,
+            job.seq
+        FROM holdfast.inbox AS job
+        WHERE job.status = 'pending'
+            AND NOT job.ordered
+            AND job.queue = @queue::text
+            AND job.partition_bucket = bucket.number
+        ORDER BY
+            job.available_at,
+            job.seq
+        LIMIT 1
+    ) AS first
+    WHERE first.available_at <= now()
+    ORDER BY
+        first.available_at,
+        first.seq
+    LIMIT 1
+)
 SELECT
     oldest.id,
     oldest.kind,
     oldest.partition_key,
     oldest.available_at,
     (now() - oldest.available_at)::interval AS age
-FROM generate_series(0, (SELECT meta.bucket_count FROM holdfast.meta AS meta WHERE meta.singleton) - 1) AS bucket (number)
+FROM head
 CROSS JOIN LATERAL (
     SELECT
         job.id,
@@ -66,17 +93,11 @@ CROSS JOIN LATERAL (
     WHERE job.status = 'pending'
         AND NOT job.ordered
         AND job.queue = @queue::text
-        AND job.partition_bucket = bucket.number
-        AND job.available_at <= now()
-    ORDER BY
-        job.available_at,
-        job.seq
+        AND job.partition_bucket = head.number
+        AND job.available_at = head.available_at
+        AND job.seq = head.seq
     LIMIT 1
-) AS oldest
-ORDER BY
-    oldest.available_at,
-    oldest.id
-LIMIT 1;
+) AS oldest;
 
 -- name: ListWorkers :many
 -- ListWorkers lists the workers that are alive or draining, and on request those that died

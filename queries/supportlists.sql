@@ -19,13 +19,14 @@ WITH head AS MATERIALIZED (
             AND NOT job.ordered
             AND job.queue = @queue::text
             AND job.partition_bucket = bucket.number
-            AND job.available_at <= CASE WHEN @future::boolean THEN 'infinity' ELSE now() END
             AND (job.available_at, job.seq) > (CASE WHEN @future::boolean THEN GREATEST(@after_time::timestamptz, now()) ELSE @after_time::timestamptz END, @after_seq::bigint)
         ORDER BY
             job.available_at,
             job.seq
         LIMIT 1
     ) AS first
+    -- Here, and not above, where the index would compare each place on a page with it.
+    WHERE first.available_at <= CASE WHEN @future::boolean THEN 'infinity' ELSE now() END
     ORDER BY
         first.available_at,
         first.seq

@@ -22,10 +22,11 @@ const (
 	pageMost   = 500
 	headMost   = 100
 	newestMost = 2_000
+	errorsMost = 400
 	groupMost  = 500
 	keysMost   = 1_000
 	listMost   = 1_000
-	tailPages  = 500
+	tailPages  = 300
 )
 
 // Where lists begin.
@@ -124,7 +125,7 @@ func countCompletions(ctx context.Context, db domain.DBTX, _ int) error {
 }
 
 func groupDeadByError(ctx context.Context, db domain.DBTX, _ int) error {
-	_, err := queries.GroupDeadByError(ctx, db, gen.GroupDeadByErrorParams{Queue: sampleQueue, Newest: groupMost, MaxRows: listMost})
+	_, err := queries.GroupDeadByError(ctx, db, gen.GroupDeadByErrorParams{Queue: sampleQueue, Newest: errorsMost, MaxRows: listMost})
 	return err
 }
 
