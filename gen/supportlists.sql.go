@@ -519,7 +519,32 @@ func (q *Queries) ListNewestJobs(ctx context.Context, db DBTX, arg ListNewestJob
 }
 
 const listPendingJobs = `-- name: ListPendingJobs :many
-WITH head AS MATERIALIZED (
+WITH few AS MATERIALIZED (
+    SELECT first.available_at
+    FROM generate_series(0, (SELECT meta.bucket_count FROM holdfast.meta AS meta WHERE meta.singleton) - 1, 8) AS bucket (number)
+    CROSS JOIN LATERAL (
+        SELECT job.available_at
+        FROM holdfast.inbox AS job
+        WHERE job.status = 'pending'
+            AND NOT job.ordered
+            AND job.queue = $1::text
+            AND job.partition_bucket = bucket.number
+            AND (job.available_at, job.seq) > (CASE WHEN $3::boolean THEN GREATEST($4::timestamptz, now()) ELSE $4::timestamptz END, $5::bigint)
+        ORDER BY
+            job.available_at,
+            job.seq
+        LIMIT 1
+    ) AS first
+    ORDER BY first.available_at
+    LIMIT $2::integer
+),
+bound AS MATERIALIZED (
+    SELECT LEAST(
+        CASE WHEN $3::boolean THEN 'infinity' ELSE now() END,
+        (SELECT max(few.available_at) FROM few HAVING count(*) = $2::integer)
+    ) AS last_at
+),
+head AS MATERIALIZED (
     SELECT
         bucket.number,
         first.available_at,
@@ -535,13 +560,12 @@ WITH head AS MATERIALIZED (
             AND job.queue = $1::text
             AND job.partition_bucket = bucket.number
             AND (job.available_at, job.seq) > (CASE WHEN $3::boolean THEN GREATEST($4::timestamptz, now()) ELSE $4::timestamptz END, $5::bigint)
+            AND job.available_at <= (SELECT bound.last_at FROM bound)
         ORDER BY
             job.available_at,
             job.seq
         LIMIT 1
     ) AS first
-    -- Here, and not above, where the index would compare each place on a page with it.
-    WHERE first.available_at <= CASE WHEN $3::boolean THEN 'infinity' ELSE now() END
     ORDER BY
         first.available_at,
         first.seq
@@ -566,8 +590,7 @@ place AS MATERIALIZED (
             -- Where there are as many heads as jobs are wanted, none of these is due after the last of them.
             AND job.available_at <= CASE
                 WHEN (SELECT count(*) FROM head AS every_head) = $2::integer THEN (SELECT max(last_head.available_at) FROM head AS last_head)
-                WHEN $3::boolean THEN 'infinity'
-                ELSE now()
+                ELSE (SELECT bound.last_at FROM bound)
             END
         ORDER BY
             job.available_at,
@@ -671,8 +694,10 @@ type ListPendingJobsRow struct {
 // ListPendingJobs lists the jobs of a queue that are not ordered and due, or with @future those
 // that are not due yet, by the time they are or were due, from the place behind one job on. It
 // asks every bucket for its first job, then as many buckets as jobs are wanted, those that begin
-// first, for their places in the index, and reads the rows of the first of these only. Called by
-// domain/supportsources.go. Index: inbox_claim_idx.
+// first, for their places in the index, and reads the rows of the first of these only. An eighth
+// of the buckets is asked before: where these alone begin as many jobs as are wanted, what comes
+// after them is left out of the index's comparisons, which are else made for all places on a
+// page. Called by domain/supportsources.go. Index: inbox_claim_idx.
 func (q *Queries) ListPendingJobs(ctx context.Context, db DBTX, arg ListPendingJobsParams) ([]ListPendingJobsRow, error) {
 	rows, err := db.Query(ctx, listPendingJobs,
 		arg.Queue,

@@ -2,9 +2,36 @@
 -- ListPendingJobs lists the jobs of a queue that are not ordered and due, or with @future those
 -- that are not due yet, by the time they are or were due, from the place behind one job on. It
 -- asks every bucket for its first job, then as many buckets as jobs are wanted, those that begin
--- first, for their places in the index, and reads the rows of the first of these only. Called by
--- domain/supportsources.go. Index: inbox_claim_idx.
-WITH head AS MATERIALIZED (
+-- first, for their places in the index, and reads the rows of the first of these only. An eighth
+-- of the buckets is asked before: where these alone begin as many jobs as are wanted, what comes
+-- after them is left out of the index's comparisons, which are else made for all places on a
+-- page. Called by domain/supportsources.go. Index: inbox_claim_idx.
+WITH few AS MATERIALIZED (
+    SELECT first.available_at
+    FROM generate_series(0, (SELECT meta.bucket_count FROM holdfast.meta AS meta WHERE meta.singleton) - 1, 8) AS bucket (number)
+    CROSS JOIN LATERAL (
+        SELECT job.available_at
+        FROM holdfast.inbox AS job
+        WHERE job.status = 'pending'
+            AND NOT job.ordered
+            AND job.queue = @queue::text
+            AND job.partition_bucket = bucket.number
+            AND (job.available_at, job.seq) > (CASE WHEN @future::boolean THEN GREATEST(@after_time::timestamptz, now()) ELSE @after_time::timestamptz END, @after_seq::bigint)
+        ORDER BY
+            job.available_at,
+            job.seq
+        LIMIT 1
+    ) AS first
+    ORDER BY first.available_at
+    LIMIT @max_rows::integer
+),
+bound AS MATERIALIZED (
+    SELECT LEAST(
+        CASE WHEN @future::boolean THEN 'infinity' ELSE now() END,
+        (SELECT max(few.available_at) FROM few HAVING count(*) = @max_rows::integer)
+    ) AS last_at
+),
+head AS MATERIALIZED (
     SELECT
         bucket.number,
         first.available_at,
@@ -20,13 +47,12 @@ WITH head AS MATERIALIZED (
             AND job.queue = @queue::text
             AND job.partition_bucket = bucket.number
             AND (job.available_at, job.seq) > (CASE WHEN @future::boolean THEN GREATEST(@after_time::timestamptz, now()) ELSE @after_time::timestamptz END, @after_seq::bigint)
+            AND job.available_at <= (SELECT bound.last_at FROM bound)
         ORDER BY
             job.available_at,
             job.seq
         LIMIT 1
     ) AS first
-    -- Here, and not above, where the index would compare each place on a page with it.
-    WHERE first.available_at <= CASE WHEN @future::boolean THEN 'infinity' ELSE now() END
     ORDER BY
         first.available_at,
         first.seq
@@ -51,8 +77,7 @@ place AS MATERIALIZED (
             -- Where there are as many heads as jobs are wanted, none of these is due after the last of them.
             AND job.available_at <= CASE
                 WHEN (SELECT count(*) FROM head AS every_head) = @max_rows::integer THEN (SELECT max(last_head.available_at) FROM head AS last_head)
-                WHEN @future::boolean THEN 'infinity'
-                ELSE now()
+                ELSE (SELECT bound.last_at FROM bound)
             END
         ORDER BY
             job.available_at,
