@@ -40,7 +40,7 @@ func TestSaw_WhatAClaimHasSeen(t *testing.T) {
 	}
 }
 
-func TestFloors_EachBucketHasTheWideSlackInItsTurnAndTheDeepOneSeldom(t *testing.T) {
+func TestFloors_EachBucketHasTheWideSlackInItsTurnAndTheDeepOnesSeldom(t *testing.T) {
 	t.Parallel()
 	seen := time.Date(2000, 1, 1, 12, 0, 0, 0, time.UTC)
 	w := &watch{seen: make([]time.Time, 3)}
@@ -48,14 +48,19 @@ func TestFloors_EachBucketHasTheWideSlackInItsTurnAndTheDeepOneSeldom(t *testing
 		w.seen[bucket] = seen
 	}
 	times := map[time.Duration]int{}
-	for range deepShare {
+	for range deepestShare {
 		for _, floor := range w.floorsOf([]int{0, 2}, false) {
 			times[seen.Sub(floor)]++
 		}
 		w.turnTo([]domain.ClaimRequest{{Buckets: []int{0, 2}, Batch: 1}}, []claimed{{}}, false)
 	}
-	want := map[time.Duration]int{deepSlack: 2, wideSlack: 2 * (deepShare/wideShare - 1), narrowSlack: 2 * (deepShare - deepShare/wideShare)}
+	want := map[time.Duration]int{
+		deepestSlack: 2,
+		deepSlack:    2 * (deepestShare/deepShare - 1),
+		wideSlack:    2 * (deepestShare/wideShare - deepestShare/deepShare),
+		narrowSlack:  2 * (deepestShare - deepestShare/wideShare),
+	}
 	if !maps.Equal(times, want) {
-		t.Errorf("in 64 claims of two buckets: %v, want %v", times, want)
+		t.Errorf("in 512 claims of two buckets: %v, want %v", times, want)
 	}
 }

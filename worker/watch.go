@@ -10,15 +10,18 @@ const (
 	// A claim does not look at what became available before a bucket was last seen, but for some
 	// slack: jobs whose transactions stay open for less are seen all the same. What lies within it
 	// costs: the entries of jobs long gone, if an open transaction keeps them. So most buckets have the
-	// narrow slack, each one in its turn the wide one, and seldom the deep one; the sweep finds the rest.
-	narrowSlack = 50 * time.Millisecond
-	wideSlack   = 500 * time.Millisecond
-	deepSlack   = 5 * time.Second
+	// narrow slack, each one in its turn the wide one, seldom the deep one, and the deepest in one of
+	// hundreds of claims; the sweep finds the rest.
+	narrowSlack  = 50 * time.Millisecond
+	wideSlack    = 500 * time.Millisecond
+	deepSlack    = 5 * time.Second
+	deepestSlack = 50 * time.Second
 
-	// wideShare and deepShare are after how many claims a bucket has the slack again. Their products
-	// with the slack are alike, and so is what they cost.
-	wideShare = 8
-	deepShare = 64
+	// The shares are after how many claims a bucket has the slack again. Their quotients with the
+	// slack are alike, and so is what they cost.
+	wideShare    = 8
+	deepShare    = 64
+	deepestShare = 512
 
 	// sweepTurn is how long the sweep takes around all buckets: the most that a late commit
 	// waits, beside a claim.
@@ -64,6 +67,8 @@ func (w *watch) floorsOf(buckets []int, rung bool) []time.Time {
 
 func (w *watch) slackOf(bucket int, rung bool) time.Duration {
 	switch {
+	case bucket%deepestShare == w.turn%deepestShare:
+		return deepestSlack
 	case bucket%deepShare == w.turn%deepShare:
 		return deepSlack
 	case rung || bucket%wideShare == w.turn%wideShare:
