@@ -17,7 +17,7 @@ type RelayStatus struct {
 	Queue       string `json:"queue"`
 	Destination string `json:"destination"`
 	Relays      int    `json:"relays"` // Those that are alive. 0: the last one has died or was stopped, within the last day.
-	Away        int    `json:"away"` // Of these, whose destination takes nothing.
+	Away        int    `json:"away"`   // Of these, whose destination takes nothing.
 
 	LagSeconds *float64     `json:"lag_seconds"` // How long the oldest due message of the queue has been due; null when none is.
 	Waiting    domain.Count `json:"waiting"`     // Due messages of the queue.
