@@ -101,7 +101,7 @@ func (t *Telemetry) started(ctx context.Context, fact worker.Started) context.Co
 	kind := t.labels.kind(fact.Job.Queue, fact.Job.Kind)
 	kind.running.Add(1)
 	t.jobWait.Record(ctx, fact.Waited.Seconds(), kind.record...)
-	return t.startSpan(ctx, fact)
+	return t.startSpan(ctx, fact, kind)
 }
 
 func (t *Telemetry) handled(ctx context.Context, fact worker.Handled) {

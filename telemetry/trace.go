@@ -41,11 +41,10 @@ func Producer(job domain.ClaimedJob) trace.SpanContext {
 
 // startSpan begins the span of a handler. It is linked to the producer's and not its child: the
 // job may run days later and several times.
-func (t *Telemetry) startSpan(ctx context.Context, fact worker.Started) context.Context {
+func (t *Telemetry) startSpan(ctx context.Context, fact worker.Started, kind *kindLabels) context.Context {
 	if t.tracer == nil {
 		return ctx
 	}
-	kind := t.labels.kind(fact.Job.Queue, fact.Job.Kind)
 	options := kind.span
 	if producer := Producer(fact.Job); producer.IsValid() {
 		options = append(slices.Clip(options), trace.WithLinks(trace.Link{SpanContext: producer}))
