@@ -31,6 +31,9 @@ const (
 	otherKind = "_other"
 )
 
+// process begins the names of spans.
+const process = "process "
+
 // label is a combination of attributes. What is "" is left out.
 type label struct {
 	queue, kind string
@@ -64,8 +67,17 @@ type kindLabels struct {
 
 	label    label
 	outcomes map[domain.Verdict]labelled
+	name     string // Of spans.
 	span     []trace.SpanStartOption
 	running  atomic.Int64
+}
+
+// spanName names the spans of a kind. Those that are not told apart by their labels are by their names.
+func (k *kindLabels) spanName(kind string) string {
+	if k.label.kind != kind {
+		return process + kind
+	}
+	return k.name
 }
 
 // with adds an attribute.
@@ -97,7 +109,7 @@ func (l *labels) kind(queue, kind string) *kindLabels {
 	if kind != otherKind && l.count.Add(1) > manyKinds {
 		return l.kind(queue, otherKind)
 	}
-	fresh := &kindLabels{labelled: wanted.ready(), label: wanted, outcomes: map[domain.Verdict]labelled{}, span: spanOptions(queue)}
+	fresh := &kindLabels{labelled: wanted.ready(), label: wanted, outcomes: map[domain.Verdict]labelled{}, name: process + kind, span: spanOptions(queue)}
 	for _, verdict := range []domain.Verdict{domain.Complete, domain.Retry, domain.Fail, domain.Release} {
 		fresh.outcomes[verdict] = fresh.with(attributeOutcome, verdict.String()).ready()
 	}

@@ -49,7 +49,7 @@ func (t *Telemetry) startSpan(ctx context.Context, fact worker.Started, kind *ki
 	if producer := Producer(fact.Job); producer.IsValid() {
 		options = append(slices.Clip(options), trace.WithLinks(trace.Link{SpanContext: producer}))
 	}
-	ctx, span := t.tracer.Start(ctx, "process "+fact.Job.Kind, options...)
+	ctx, span := t.tracer.Start(ctx, kind.spanName(fact.Job.Kind), options...)
 	if span.IsRecording() { // Most are not, where one in a hundred is.
 		span.SetAttributes(
 			attribute.String("messaging.message.id", fact.Job.ID.String()),
@@ -85,7 +85,9 @@ func (t *Telemetry) endSpan(ctx context.Context, fact worker.Handled) {
 	if !span.IsRecording() {
 		return
 	}
-	span.SetAttributes(attribute.String("holdfast.outcome", fact.Outcome.Verdict.String()))
+	if fact.Outcome.Verdict != domain.Complete { // One more attribute would double what the SDK keeps for each span.
+		span.SetAttributes(attribute.String("holdfast.outcome", fact.Outcome.Verdict.String()))
+	}
 	if fact.Outcome.Verdict == domain.Retry || fact.Outcome.Verdict == domain.Fail {
 		span.SetStatus(codes.Error, fact.Outcome.Error)
 	}

@@ -81,6 +81,10 @@ func TestTrace_EveryRunIsLinkedToTheEnqueue(t *testing.T) {
 			if got, _ := set.Value("messaging.message.id"); got.AsString() != id.String() {
 				t.Errorf("run %d: attributes %s", i+1, set.Encoded(encoder))
 			}
+			wanted := []string{"retry", ""}[i]
+			if outcome, _ := set.Value("holdfast.outcome"); outcome.AsString() != wanted {
+				t.Errorf("run %d: outcome %q, want %q", i+1, outcome.AsString(), wanted)
+			}
 			if attempt, _ := set.Value("holdfast.attempt"); attempt.AsInt64() != int64(i+1) {
 				t.Errorf("run %d: attributes %s", i+1, set.Encoded(encoder))
 			}
