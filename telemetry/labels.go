@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"maps"
 	"sync"
 	"sync/atomic"
 
@@ -87,10 +88,13 @@ func (k *kindLabels) with(name, value string) label {
 
 // labels keep every combination that was met: to make one takes longer than to count.
 type labels struct {
-	made  sync.Map // label to labelled.
-	kinds sync.Map // label to *kindLabels.
-	count atomic.Int64
+	made sync.Map // label to labelled.
+
+	mutex sync.Mutex
+	kinds atomic.Pointer[map[kindName]*kindLabels] // A new map for each kind: two look-ups a job are quick.
 }
+
+type kindName struct{ queue, kind string }
 
 func (l *labels) of(wanted label) labelled {
 	known, found := l.made.Load(wanted)
@@ -102,25 +106,54 @@ func (l *labels) of(wanted label) labelled {
 
 // kind returns the labels of a kind. A kind that was told apart once always is.
 func (l *labels) kind(queue, kind string) *kindLabels {
-	wanted := label{queue: queue, kind: kind}
-	if known, found := l.kinds.Load(wanted); found {
-		return known.(*kindLabels)
+	name := kindName{queue, kind}
+	if known := l.known()[name]; known != nil {
+		return known
 	}
-	if kind != otherKind && l.count.Add(1) > manyKinds {
-		return l.kind(queue, otherKind)
+	return l.add(name)
+}
+
+func (l *labels) known() map[kindName]*kindLabels {
+	if known := l.kinds.Load(); known != nil {
+		return *known
 	}
-	fresh := &kindLabels{labelled: wanted.ready(), label: wanted, outcomes: map[domain.Verdict]labelled{}, name: process + kind, span: spanOptions(queue)}
+	return nil
+}
+
+func (l *labels) add(name kindName) *kindLabels {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	known := l.known()
+	if len(known) >= manyKinds && known[name] == nil {
+		name.kind = otherKind
+	}
+	if found := known[name]; found != nil {
+		return found
+	}
+	more := map[kindName]*kindLabels{name: newKindLabels(name)}
+	maps.Copy(more, known)
+	l.kinds.Store(&more)
+	return more[name]
+}
+
+func newKindLabels(name kindName) *kindLabels {
+	wanted := label{queue: name.queue, kind: name.kind}
+	fresh := &kindLabels{
+		labelled: wanted.ready(),
+		label:    wanted,
+		outcomes: map[domain.Verdict]labelled{},
+		name:     process + name.kind,
+		span:     spanOptions(name.queue),
+	}
 	for _, verdict := range []domain.Verdict{domain.Complete, domain.Retry, domain.Fail, domain.Release} {
 		fresh.outcomes[verdict] = fresh.with(attributeOutcome, verdict.String()).ready()
 	}
-	known, _ := l.kinds.LoadOrStore(wanted, fresh)
-	return known.(*kindLabels)
+	return fresh
 }
 
 // eachKind calls a function for every kind that was met.
 func (l *labels) eachKind(call func(*kindLabels)) {
-	l.kinds.Range(func(_, known any) bool {
-		call(known.(*kindLabels))
-		return true
-	})
+	for _, kind := range l.known() {
+		call(kind)
+	}
 }
