@@ -10,7 +10,7 @@ import (
 
 const (
 	// settleBatch bounds how many results one flush records.
-	settleBatch = 500
+	settleBatch = 1000
 
 	// smallFlush is how many results a flush records at least if another one follows at once.
 	smallFlush = 300
