@@ -114,14 +114,16 @@ type settlementGroup struct {
 }
 
 type groupMember struct {
-	Settlement
+	*Settlement
+
 	position int
 }
 
 // groupSettlements sorts settlements by statement, and within each by key.
 func groupSettlements(settlements []Settlement) []settlementGroup {
 	var groups []settlementGroup
-	for i, settlement := range settlements {
+	for i := range settlements {
+		settlement := &settlements[i]
 		retention := settlement.Retention
 		if settlement.Outcome.Verdict != Complete {
 			retention = ""
@@ -251,7 +253,7 @@ func (q *Queue) confirm(ctx context.Context, group settlementGroup, states map[c
 // tookEffect tells whether a settlement that got no reply is what ended its claim. A retry
 // or a release cannot be told from a reclaim of the same claim; either way the job is back
 // and the worker has nothing left to do, so it is taken as done.
-func tookEffect(settlement Settlement, state jobState, exists bool) bool {
+func tookEffect(settlement *Settlement, state jobState, exists bool) bool {
 	if !exists {
 		return settlement.Outcome.Verdict == Complete && settlement.Retention == RetentionDrop
 	}

@@ -58,7 +58,7 @@ func TestGroupSettlements_EveryOneIsInOneGroup(t *testing.T) {
 		for _, group := range groupSettlements(settlements) {
 			claims := make([]Claim, len(group.members))
 			for i, member := range group.members {
-				if member.Settlement != settlements[member.position] {
+				if *member.Settlement != settlements[member.position] {
 					t.Fatalf("settlement %d changed: %+v", member.position, member)
 				}
 				positions = append(positions, member.position)
@@ -120,7 +120,7 @@ func TestTookEffect_ReadsTheJobsState(t *testing.T) {
 		settlement := Settlement{
 			Claim: Claim{Generation: mine}, Retention: test.retention, Outcome: Outcome{Verdict: test.verdict}, Unconfirmed: true,
 		}
-		if got := tookEffect(settlement, test.found, test.found != gone); got != test.want {
+		if got := tookEffect(&settlement, test.found, test.found != gone); got != test.want {
 			t.Errorf("verdict %d in mode %s, found %+v: %t", test.verdict, test.retention, test.found, got)
 		}
 	}

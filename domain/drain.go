@@ -67,7 +67,7 @@ func (q *Queue) releaseHeld(ctx context.Context, workerID string) error {
 		after = claims[len(claims)-1].Generation
 		group := settlementGroup{verdict: Release}
 		for _, claim := range claims {
-			group.members = append(group.members, groupMember{Settlement: Settlement{Claim: claim, Outcome: ReleaseFor(heldToTheEnd, 0)}})
+			group.members = append(group.members, groupMember{Settlement: &Settlement{Claim: claim, Outcome: ReleaseFor(heldToTheEnd, 0)}})
 		}
 		group.sort()
 		if _, err := q.release(ctx, workerID, group); err != nil {

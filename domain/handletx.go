@@ -130,8 +130,8 @@ func completeInTx(ctx context.Context, tx pgx.Tx, job ClaimedJob, ended bool) er
 	return nil
 }
 
-func completionOf(job ClaimedJob) Settlement {
-	return Settlement{Claim: job.Claim, Retention: job.Retention}
+func completionOf(job ClaimedJob) *Settlement {
+	return &Settlement{Claim: job.Claim, Retention: job.Retention}
 }
 
 // confirmCommit returns nil if a commit that ended with an error took effect all the same:

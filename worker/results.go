@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// settleBatch bounds how many results one flush records.
+	// settleBatch bounds how many results one flush records, and how many wait for the next one
+	// meanwhile.
 	settleBatch = 1000
 
 	// smallFlush is how many results a flush records at least if another one follows at once.
@@ -19,10 +20,6 @@ const (
 	// at most.
 	flushRest        = 3
 	longestFlushRest = 10 * time.Millisecond
-
-	// unsettledLimit bounds how many results wait for their flush: one batch gathers while
-	// another is under way.
-	unsettledLimit = 2 * settleBatch
 )
 
 // results are outcomes on their way to the database. Handlers wait, slot in hand, while too
@@ -66,7 +63,7 @@ func (r *results) add(finished result) {
 func (r *results) enter(finished result) bool {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	for len(r.waiting) >= unsettledLimit && !r.isClosed {
+	for len(r.waiting) >= settleBatch && !r.isClosed {
 		r.room.Wait()
 	}
 	if r.isClosed {
