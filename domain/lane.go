@@ -14,6 +14,9 @@ import (
 
 // Bounds of one claim of lanes.
 const (
+	// laneBucketsUnasked is how many buckets are locked without a look which of them hold jobs.
+	laneBucketsUnasked = 8
+
 	// laneBucketsAtOnce is how many buckets a transaction locks at most: many more, by many
 	// claimers, fill the lock table, which all clients of the server share.
 	laneBucketsAtOnce = 64
@@ -37,13 +40,9 @@ func (q *Queue) claimLanes(ctx context.Context, request ClaimRequest) ([]Claimed
 	jobs := []ClaimedJob{}
 	buckets := int32s(request.Buckets)
 	// Where lanes are free, a bucket for each job is plenty; where they are not, all are tried.
-	size := min(max(request.Batch, 8), laneBucketsAtOnce)
+	size := min(max(request.Batch, laneBucketsUnasked), laneBucketsAtOnce)
 	for round := 0; round < laneRounds && len(jobs) < request.Batch; round++ {
-		waiting, err := q.queries.ListLaneBuckets(ctx, q.plannedWork, gen.ListLaneBucketsParams{
-			PartitionBuckets: buckets,
-			Queue:            request.Queue,
-			Bound:            int32(size),
-		})
+		waiting, err := q.laneBuckets(ctx, request.Queue, buckets, size)
 		if err != nil || len(waiting) == 0 {
 			return jobs, err
 		}
@@ -56,6 +55,14 @@ func (q *Queue) claimLanes(ctx context.Context, request ClaimRequest) ([]Claimed
 		size = laneBucketsAtOnce
 	}
 	return jobs, nil
+}
+
+// laneBuckets returns the first buckets in which jobs of lanes may wait, as many as the size.
+func (q *Queue) laneBuckets(ctx context.Context, queue string, buckets []int32, size int) ([]int32, error) {
+	if len(buckets) <= laneBucketsUnasked {
+		return buckets, nil
+	}
+	return q.queries.ListLaneBuckets(ctx, q.plannedWork, gen.ListLaneBucketsParams{PartitionBuckets: buckets, Queue: queue, Bound: int32(size)})
 }
 
 // laneWalk is what one transaction did.

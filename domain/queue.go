@@ -116,10 +116,12 @@ func ownPool(pool *pgxpool.Pool, connections int) (*pgxpool.Pool, error) {
 		// One that hangs keeps a place that a renewal may be waiting for.
 		config.ConnConfig.ConnectTimeout = connectTimeout
 	}
-	// Set statements are planned on each call: a cached generic plan that was made while the
-	// table was empty stays, and halves the throughput. This mode also suits PgBouncer.
-	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
-	config.ConnConfig.DescriptionCacheCapacity = 512
+	// Statements stay prepared, unless the pool says otherwise: it may be behind a pooler that does
+	// not know them. To parse and to plan a small claim takes longer than to run it.
+	if config.ConnConfig.DefaultQueryExecMode != pgx.QueryExecModeCacheStatement {
+		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+		config.ConnConfig.DescriptionCacheCapacity = 512
+	}
 	// By default the pool asks every connection that was idle for a second whether it lives: two
 	// round trips and commits for each poll of an idle worker. One that died is noticed at the
 	// next statement, which the worker sends again.

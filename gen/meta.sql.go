@@ -89,6 +89,7 @@ func (q *Queries) GetMeta(ctx context.Context, db DBTX) (GetMetaRow, error) {
 
 const planByIndex = `-- name: PlanByIndex :exec
 SELECT
+    set_config('plan_cache_mode', 'force_generic_plan', true),
     set_config('enable_seqscan', 'off', true),
     set_config('enable_hashjoin', 'off', true),
     set_config('enable_mergejoin', 'off', true),
@@ -100,7 +101,8 @@ SELECT
 // without statistics the planner reads the whole table for a hash join. The statement then
 // compares keys as id = ANY(ARRAY[held.id]): a plain equality could be merged by, and for that
 // the planner also offers a walk through the whole index, which looks as cheap as a look-up
-// with the statistics of a drained queue, and is made once for each row.
+// with the statistics of a drained queue, and is made once for each row. Only one plan is left
+// then, so the server makes it once for a prepared statement, whatever its arguments are.
 func (q *Queries) PlanByIndex(ctx context.Context, db DBTX) error {
 	_, err := db.Exec(ctx, planByIndex)
 	if err != nil {

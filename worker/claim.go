@@ -25,6 +25,10 @@ const (
 
 	// longestRest bounds the rest after a claim that found less than it asked for.
 	longestRest = 3 * time.Millisecond
+
+	// wholeEvery is for how long claims of what has rung may follow each other without one of
+	// everything.
+	wholeEvery = 10 * time.Millisecond
 )
 
 // pace is how the claim loop takes its time.
@@ -35,6 +39,7 @@ type pace struct {
 	batch     int           // The most jobs that the next claim takes.
 	lookAgain time.Time     // Not before then, because looking was slow.
 	woken     bool          // A ring has ended the last pause.
+	whole     time.Time     // When it last claimed from all buckets, whatever had rung.
 }
 
 // claimLoop claims jobs for free slots until the context ends. It is the only one that adds
@@ -47,6 +52,9 @@ func (s *session) claimLoop(ctx context.Context) {
 	p := &pace{wait: s.ActivePoll, busySince: s.Clock.Now(), batch: min(firstBatch, s.ClaimBatch)}
 	for turn := 0; s.awaitRoom(ctx, p) && s.awaitGate(ctx, p); turn++ {
 		began := s.Clock.Now()
+		if !p.woken {
+			p.whole = began
+		}
 		claimed, full, err := s.claimTurn(ctx, p, turn)
 		p.woken = false
 		goesOn := true
@@ -59,14 +67,23 @@ func (s *session) claimLoop(ctx context.Context) {
 		default:
 			p.wait = s.ActivePoll
 			if !full {
-				// There is no backlog: what comes meanwhile is one claim in place of many.
-				goesOn = pause(ctx, s.Clock, min(s.Clock.Now().Sub(began), longestRest))
+				goesOn = s.rest(ctx, p, min(s.Clock.Now().Sub(began), longestRest))
 			}
 		}
 		if !goesOn {
 			return
 		}
 	}
+}
+
+// rest waits after a claim that found less than it asked for: what comes meanwhile is one claim in
+// place of many. A key's next job does not wait for it: only its bucket is claimed from.
+func (s *session) rest(ctx context.Context, p *pace, d time.Duration) bool {
+	if !slices.ContainsFunc(s.Queues, func(queue string) bool { return s.members.of(queue).ordered }) {
+		return pause(ctx, s.Clock, d)
+	}
+	p.woken = s.sleep(ctx, d) && s.Clock.Now().Sub(p.whole) < wholeEvery
+	return ctx.Err() == nil
 }
 
 // awaitRoom waits until a claimed job could start soon. Meanwhile a worker that has been busy
@@ -145,7 +162,7 @@ func (s *session) claim(ctx context.Context, request domain.ClaimRequest) claime
 	if len(jobs) > 0 && s.isStopping() {
 		s.log.Info("a claim came too late to start its jobs: they are given back", "jobs", len(jobs))
 	} else {
-		s.accept(jobs, sent)
+		s.accept(jobs, request.Lanes, sent)
 	}
 	return claimed{jobs, took, err}
 }

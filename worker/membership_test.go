@@ -281,3 +281,38 @@ func TestOrdered_NextJobOfAKeyFollowsAtOnce(t *testing.T) {
 		equal(t, "jobs completed", w.count(domain.StatusCompleted), 20)
 	})
 }
+
+// A busy key is claimed from its own bucket as soon as its last job is settled, and the others are
+// not forgotten over it.
+func TestOrdered_BusyKeyIsFollowedAndOthersAreNotForgotten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.config.ActivePoll, w.config.IdlePoll = time.Hour, time.Hour
+		w.spoil("Claim", fault{takes: time.Millisecond, times: always})
+		w.spoil("Settle", fault{takes: time.Millisecond, times: always})
+		if _, err := w.SetQueue(t.Context(), domain.DefaultQueue, domain.QueueChange{Ordered: new(true)}); err != nil {
+			t.Fatal(err)
+		}
+		for range 200 {
+			w.enqueue(model.NewJob{Key: "order:7"})
+		}
+		w.start(returning(nil))
+		w.advance(500 * time.Millisecond)
+		equal(t, "jobs completed in 500 ms", w.count(domain.StatusCompleted), 200)
+		followed, whole := 0, w.ownClaims()[0].at
+		for _, c := range w.ownClaims() {
+			if c.at-whole > 15*time.Millisecond {
+				t.Fatalf("for %s no claim asked all buckets", c.at-whole)
+			}
+			if len(c.request.Buckets) == 1 {
+				followed++
+			} else {
+				whole = c.at
+			}
+		}
+		if followed < 120 {
+			t.Errorf("%d claims asked for the busy key alone, want 120 at least", followed)
+		}
+	})
+}

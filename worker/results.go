@@ -73,7 +73,7 @@ func (r *results) enter(finished result) bool {
 	if len(r.waiting) == 1 {
 		signal(r.arrived)
 	}
-	if finished.run.recorded != nil || len(r.waiting) >= settleBatch {
+	if finished.run.recorded != nil || finished.run.ordered || len(r.waiting) >= settleBatch {
 		signal(r.hurried)
 	}
 	return true
@@ -87,8 +87,8 @@ func signal(channel chan struct{}) {
 	}
 }
 
-// rest waits for the time, but not while a handler waits for the answer or a batch is full, nor
-// once no result comes any more.
+// rest waits for the time, but not while a handler or the next job of a key waits for the answer or
+// a batch is full, nor once no result comes any more.
 func (r *results) rest(clock Clock, d time.Duration) {
 	fired, stop := clock.NewTimer(d)
 	defer stop()

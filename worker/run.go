@@ -25,6 +25,7 @@ type run struct {
 	job     domain.ClaimedJob
 	handler Handler
 	claimed time.Time // When the answer to the claim came.
+	ordered bool      // Its key's next job waits for the end of the claim.
 
 	recorded chan struct{} // Closed with the answer to the settlement, if the handler waits for it.
 
@@ -48,8 +49,8 @@ func (r *run) log() *slog.Logger {
 	return r.session.log.With("job_id", r.job.ID, "queue", r.job.Queue, "kind", r.job.Kind, "bucket", r.job.Bucket, "generation", r.job.Generation, "attempt", r.job.Attempt)
 }
 
-// accept puts claimed jobs into stock: the claim was sent then.
-func (s *session) accept(jobs []domain.ClaimedJob, sent time.Time) {
+// accept puts claimed jobs into stock, those of lanes or others: the claim was sent then.
+func (s *session) accept(jobs []domain.ClaimedJob, lanes bool, sent time.Time) {
 	s.accepting.Lock()
 	defer s.accepting.Unlock()
 	now := s.Clock.Now()
@@ -62,6 +63,7 @@ func (s *session) accept(jobs []domain.ClaimedJob, sent time.Time) {
 			job:      job,
 			handler:  handler,
 			claimed:  now,
+			ordered:  lanes,
 			renewAt:  s.firstRenewal(now),
 			deadline: sent.Add(s.Lease - s.LeaseMargin),
 			// From now on: a renewal that is under way when the handler locks its row waits for it.

@@ -122,7 +122,7 @@ func (s *session) noteSettled(answers []answer) {
 		if each.run.recorded != nil {
 			close(each.run.recorded)
 		}
-		if job := each.run.job; s.members.of(job.Queue).ordered {
+		if job := each.run.job; each.run.ordered {
 			s.hear(domain.Ring{Queue: job.Queue, Bucket: job.ID.Bucket()})
 		}
 		s.logSettled(each)

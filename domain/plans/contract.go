@@ -50,19 +50,30 @@ type Statement struct {
 type Way int
 
 const (
-	// ByIndex is on a queue's connection behind PlanByIndex. It is planned on each call.
+	// ByIndex is on a queue's connection behind PlanByIndex. It gets one plan for all arguments,
+	// which the server keeps where the driver keeps it prepared.
 	ByIndex Way = iota
-
-	// Plain is on a queue's connection with nothing in front. It is planned on each call.
-	Plain
 
 	// InOrder is on the caller's connection behind PlanInOrder. It is planned on each call.
 	InOrder
 
-	// Cached is on the caller's connection. The driver may keep it prepared there, and the
-	// server then one plan for all arguments.
+	// Cached is on a connection with nothing in front. The driver may keep it prepared there, and
+	// the server then one plan for all arguments.
 	Cached
 )
+
+// generic tells for which plans a statement is to be explained: those for its arguments, and the
+// one for any.
+func (w Way) generic() []bool {
+	switch w {
+	case ByIndex:
+		return []bool{true}
+	case Cached:
+		return []bool{false, true}
+	default:
+		return []bool{false}
+	}
+}
 
 // storyCost is the highest cost of a statement that asks for an event of each job of a set.
 // Without statistics every 200th event is taken for one of each job; they are a handful.
@@ -82,11 +93,11 @@ func Contract() []Statement {
 		{Name: "EnqueuePlainJob", Sent: Cached, Call: enqueuePlainJob},
 		{Name: "EnqueuePlainJobs", Sent: Cached, Set: true, Call: enqueuePlainJobs},
 		{Name: "EnqueueJobs", Sent: Cached, Set: true, Indexes: keys, Call: enqueueJobs},
-		{Name: "BeatWorker", Sent: Plain, Call: beatWorker},
-		{Name: "ListMembers", Sent: Plain, Call: listMembers},
-		{Name: "ArmWake", Sent: Plain, Call: armWake},
-		{Name: "DisarmWake", Sent: Plain, Call: disarmWake},
-		{Name: "LookAround", Sent: Plain, Set: true, Indexes: []string{"inbox_claim_idx", "inbox_lane_idx", "queues_pkey"}, Call: lookAround},
+		{Name: "BeatWorker", Sent: Cached, Call: beatWorker},
+		{Name: "ListMembers", Sent: Cached, Call: listMembers},
+		{Name: "ArmWake", Sent: Cached, Call: armWake},
+		{Name: "DisarmWake", Sent: Cached, Call: disarmWake},
+		{Name: "LookAround", Sent: Cached, Set: true, Indexes: []string{"inbox_claim_idx", "inbox_lane_idx", "queues_pkey"}, Call: lookAround},
 		ClaimJobs(domain.ClaimRequest{}),
 		{Name: "ListLaneBuckets", Sent: ByIndex, Set: true, Indexes: lane, Call: listLaneBuckets},
 		{

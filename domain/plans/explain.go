@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,7 +21,7 @@ type Beginner interface {
 type Violation struct {
 	Statement string
 	SetSize   int    // 0 for a statement without a set.
-	Generic   bool   // The plan is the one for all arguments, which a prepared statement may get.
+	Generic   bool   // The plan is the one for all arguments, which a prepared statement may get, and not that for its own.
 	Says      string // In words, such as "reads all of inbox".
 	Plan      string // An outline of the plan, a line for each node.
 }
@@ -42,10 +43,7 @@ func (v Violation) String() string {
 // locks of planning, and rolls back what it begins. It needs the rights of a worker.
 func Check(ctx context.Context, db Beginner, statement Statement, setSize int) ([]Violation, error) {
 	var found []Violation
-	for _, generic := range []bool{false, true} {
-		if generic && statement.Sent != Cached {
-			continue
-		}
+	for _, generic := range statement.Sent.generic() {
 		plan, err := inTransaction(ctx, db, func(tx pgx.Tx) (node, error) {
 			return explain(ctx, tx, statement, setSize, generic)
 		})
@@ -53,7 +51,7 @@ func Check(ctx context.Context, db Beginner, statement Statement, setSize int) (
 			return found, fmt.Errorf("plan %s: %w", statement.Name, err)
 		}
 		for _, says := range broken(statement, setSize, plan) {
-			violation := Violation{Statement: statement.Name, Generic: generic, Says: says, Plan: plan.outline()}
+			violation := Violation{Statement: statement.Name, Generic: generic && statement.Sent == Cached, Says: says, Plan: plan.outline()}
 			if statement.Set {
 				violation.SetSize = setSize
 			}
@@ -103,23 +101,33 @@ func prepareSession(ctx context.Context, tx pgx.Tx, statement Statement) error {
 	}
 }
 
-// explainGeneric plans for arguments that are not known, as the server may do with a prepared
-// statement from its sixth run. EXPLAIN (GENERIC_PLAN) needs PostgreSQL 16.
+// explainGeneric plans for arguments that are not known, as the server does with a prepared
+// statement behind PlanByIndex, and may do with any other from its sixth run. EXPLAIN
+// (GENERIC_PLAN) needs PostgreSQL 16.
 func explainGeneric(ctx context.Context, tx pgx.Tx, recorded recorder) (node, error) {
 	if err := queries.PlanForAnyArguments(ctx, tx); err != nil {
 		return node{}, err
 	}
+	answer, err := prepared(ctx, tx, recorded, func(tx pgx.Tx) (explained, error) {
+		unknown := strings.Join(repeat(len(recorded.args), "NULL"), ", ")
+		return run(ctx, tx, "FORMAT JSON", "EXECUTE holdfast_plan ("+unknown+")")
+	})
+	return answer.Plan, err
+}
+
+// prepared returns what do returns, which may EXECUTE the statement as holdfast_plan.
+func prepared(ctx context.Context, tx pgx.Tx, recorded recorder, do func(tx pgx.Tx) (explained, error)) (explained, error) {
 	if _, err := tx.Exec(ctx, "PREPARE holdfast_plan AS "+recorded.sql); err != nil {
-		return node{}, err
+		return explained{}, err
 	}
 	// A savepoint, because the rollback of the transaction would keep what was prepared.
-	plan, err := inTransaction(ctx, tx, func(tx pgx.Tx) (node, error) {
-		unknown := strings.Join(repeat(len(recorded.args), "NULL"), ", ")
-		explained, err := run(ctx, tx, "FORMAT JSON", "EXECUTE holdfast_plan ("+unknown+")")
-		return explained.Plan, err
+	var answer explained
+	err := pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) (err error) {
+		answer, err = do(tx)
+		return err
 	})
 	_, dropped := tx.Exec(ctx, "DEALLOCATE holdfast_plan")
-	return plan, errors.Join(err, dropped)
+	return answer, errors.Join(err, dropped)
 }
 
 // explained is what EXPLAIN (FORMAT JSON) answers.
@@ -131,7 +139,11 @@ type explained struct {
 
 func run(ctx context.Context, tx pgx.Tx, options, sql string, args ...any) (explained, error) {
 	// The server tells the types of the arguments, as it does in the product.
-	arguments := append([]any{pgx.QueryExecModeDescribeExec}, args...)
+	return ask(ctx, tx, options, sql, append([]any{pgx.QueryExecModeDescribeExec}, args...))
+}
+
+// ask explains a statement; the first argument is how it is sent.
+func ask(ctx context.Context, tx pgx.Tx, options, sql string, arguments []any) (explained, error) {
 	var document []byte
 	if err := tx.QueryRow(ctx, "EXPLAIN ("+options+") "+sql, arguments...).Scan(&document); err != nil {
 		return explained{}, err
@@ -174,6 +186,8 @@ func Measure(ctx context.Context, tx pgx.Tx, statement Statement, setSize int) (
 	}, nil
 }
 
+const analyze = "ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON"
+
 func measure(ctx context.Context, tx pgx.Tx, statement Statement, size int) (explained, error) {
 	if err := prepareSession(ctx, tx, statement); err != nil {
 		return explained{}, err
@@ -182,7 +196,28 @@ func measure(ctx context.Context, tx pgx.Tx, statement Statement, size int) (exp
 	if err != nil {
 		return explained{}, err
 	}
-	return run(ctx, tx, "ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON", recorded.sql, recorded.args...)
+	if statement.Sent != ByIndex {
+		return run(ctx, tx, analyze, recorded.sql, recorded.args...)
+	}
+	return prepared(ctx, tx, recorded, func(tx pgx.Tx) (explained, error) {
+		// EXECUTE takes no parameters of the protocol, so the driver writes them into the text.
+		call := "EXECUTE holdfast_plan (" + strings.Join(places(len(recorded.args)), ", ") + ")"
+		arguments := append([]any{pgx.QueryExecModeSimpleProtocol}, recorded.args...)
+		// The plan is made at the first call, and kept.
+		if _, err := ask(ctx, tx, "FORMAT JSON", call, arguments); err != nil {
+			return explained{}, err
+		}
+		return ask(ctx, tx, analyze, call, arguments)
+	})
+}
+
+// places are the parameters of a statement: $1, $2 and so on.
+func places(parameters int) []string {
+	all := make([]string, parameters)
+	for i := range all {
+		all[i] = "$" + strconv.Itoa(i+1)
+	}
+	return all
 }
 
 func milliseconds(f float64) time.Duration {
