@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/holdfast-pg/holdfast/integration/pgtest"
@@ -32,6 +33,7 @@ func wired(t *testing.T, database *pgtest.Database) (*pgxpool.Pool, *wire) {
 	w := &wire{}
 	config := database.Pool.Config()
 	config.ConnConfig.DialFunc = w.dial
+	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe // So a request holds the text of its statement.
 	pool, err := pgxpool.NewWithConfig(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
