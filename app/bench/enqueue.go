@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
@@ -65,7 +64,7 @@ func (a addition) logEach() float64 { return float64(a.log) / float64(a.jobs) }
 // enqueueSets enqueues so many jobs with EnqueueMany, each with an idempotency key of its own
 // or without.
 func (s *stage) enqueueSets(ctx context.Context, jobs int, keyed bool) ([]Figure, error) {
-	pool, err := s.openPrepared(ctx, setEnqueuers)
+	pool, err := s.openAll(ctx, setEnqueuers)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +136,7 @@ type act func(context.Context, *pgxpool.Pool, *jobSource) error
 // One that does not count comes first: whoever is first after a checkpoint writes whole pages
 // into the log.
 func (s *stage) inTurns(ctx context.Context, each time.Duration, one, other act) (ofOne, ofOther addition, err error) {
-	pool, err := s.openPrepared(ctx, rowEnqueuers)
+	pool, err := s.openAll(ctx, rowEnqueuers)
 	if err != nil {
 		return ofOne, ofOther, err
 	}
@@ -232,12 +231,10 @@ func (s *stage) timed(ctx context.Context, concurrency int, act func(ctx context
 	return added, err
 }
 
-// openPrepared opens as many connections, which keep prepared statements: pgx's default, and so
-// what an application has unless it says otherwise. All are there when it returns.
-func (s *stage) openPrepared(ctx context.Context, connections int) (*pgxpool.Pool, error) {
+// openAll opens as many connections. All are there when it returns.
+func (s *stage) openAll(ctx context.Context, connections int) (*pgxpool.Pool, error) {
 	config := s.pool.Config()
 	config.MaxConns = int32(connections)
-	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheStatement
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, err

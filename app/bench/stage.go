@@ -174,7 +174,8 @@ type tracer interface {
 	shouldPing(ctx context.Context, params pgxpool.ShouldPingParams) bool
 }
 
-// openTraced opens a pool whose round trips a tracer follows.
+// openTraced opens a pool whose round trips a tracer follows. It sends statements as an application's
+// pool does, which keeps them prepared unless its URL says otherwise.
 func openTraced(ctx context.Context, url string, connections int, tracer tracer) (*pgxpool.Pool, error) {
 	plain, err := app.Connect(ctx, url, connectPatience, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -183,6 +184,9 @@ func openTraced(ctx context.Context, url string, connections int, tracer tracer)
 	config := plain.Config()
 	plain.Close()
 	config.MaxConns = int32(connections)
+	if !strings.Contains(url, "default_query_exec_mode") {
+		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheStatement
+	}
 	config.ConnConfig.Tracer = tracer
 	config.ShouldPing = tracer.shouldPing
 	return pgxpool.NewWithConfig(ctx, config)

@@ -118,7 +118,7 @@ func (s *stage) flow(ctx context.Context, newPace func() *pace, duration time.Du
 
 // produce enqueues for a time and tells how many jobs.
 func (s *stage) produce(ctx context.Context, crew *crew, newPace func() *pace, duration time.Duration) (int, error) {
-	pool, err := s.openPrepared(ctx, producers)
+	pool, err := s.openAll(ctx, producers)
 	if err != nil {
 		return 0, err
 	}

@@ -35,7 +35,7 @@ const (
 func (b bareSystem) Name() string { return "bare loop " + string(b.retention) }
 
 func (b bareSystem) Settings() string {
-	return fmt.Sprintf("%d connections, each claims %d jobs from %d of the %d buckets (at most %d from one) and completes them; PlanByIndex in each pipeline, QueryExecModeCacheDescribe; done: %s",
+	return fmt.Sprintf("%d connections, each claims %d jobs from %d of the %d buckets (at most %d from one) and completes them; PlanByIndex in each pipeline, QueryExecModeCacheStatement; done: %s",
 		bareConnections, bareBatch, bareWindow, bareBuckets, bareQuota, b.done())
 }
 
@@ -47,7 +47,6 @@ func workBare(ctx context.Context, url string, retention holdfast.RetentionMode,
 	if err != nil {
 		return err
 	}
-	config.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	loops := make([]bareLoop, bareConnections)
 	for i := range loops {
 		connection, err := pgx.ConnectConfig(ctx, config)
