@@ -18,7 +18,7 @@ const (
 
 	// A small flush is followed by a rest flushRest times as long as itself, and longestFlushRest
 	// at most.
-	flushRest        = 3
+	flushRest        = 5
 	longestFlushRest = 10 * time.Millisecond
 )
 
