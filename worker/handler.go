@@ -52,7 +52,7 @@ func HandleSettling(kind string, run func(ctx context.Context, job domain.Claime
 // Synchronous returns the handler in synchronous mode: its slot stays taken until the database
 // has answered that the result is recorded. Without it the slot takes the next job when the
 // handler returns, and results are recorded in batches a few milliseconds later; a crash in
-// between runs up to three batches of 500 jobs again, in synchronous mode no more than there are
+// between runs up to two batches of 1,000 jobs again, in synchronous mode no more than there are
 // slots. It costs one round trip a job and slot.
 func (h Handler) Synchronous() Handler {
 	h.synchronous = true
