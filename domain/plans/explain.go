@@ -160,7 +160,7 @@ func ask(ctx context.Context, tx pgx.Tx, options, sql string, arguments []any) (
 
 // Measurement is what one run of a statement took on the server.
 type Measurement struct {
-	Planning  time.Duration
+	Planning  time.Duration // Of a statement that stays prepared: reading its arguments from text.
 	Execution time.Duration
 	Buffers   int64 // Shared buffers that it touched, cached or not, those of planning apart.
 	Rows      int64 // What it returned.
