@@ -16,10 +16,11 @@ const claimWindow = 64
 // errand is what is to be claimed from some buckets of a queue.
 type errand struct {
 	watch    *watch
-	patrol   *patrol // nil for what is the worker's own.
-	among    int     // How many buckets the patrol walks around.
-	rung     bool    // Just the buckets that have rung.
-	windowed bool    // Just windows of the worker's own buckets.
+	patrol   *patrol   // nil for what is the worker's own.
+	among    int       // How many buckets the patrol walks around.
+	rung     bool      // Just the buckets that have rung.
+	windowed bool      // Just windows of the worker's own buckets.
+	asked    time.Time // When the floors of the requests were taken.
 	requests []domain.ClaimRequest
 }
 
@@ -44,11 +45,11 @@ func (s *session) errands(queue string, woken bool) (errands []errand) {
 	switch rung := s.bell.take(queue); {
 	case woken && len(rung) > 0:
 		// A claim of all of its buckets takes three times as long; the next turn makes it.
-		errands = append(errands, errand{watch: watch, rung: true, requests: []domain.ClaimRequest{ownRequest(queue, share, watch, rung, true)}})
+		errands = append(errands, errand{watch: watch, rung: true, asked: now, requests: []domain.ClaimRequest{ownRequest(queue, share, watch, rung, true, now)}})
 	case len(share.buckets) > 0:
-		requests := ownRequests(queue, share, watch)
+		requests := ownRequests(queue, share, watch, now)
 		windowed := len(requests[0].Buckets) < len(share.buckets)
-		errands = append(errands, errand{watch: watch, windowed: windowed, requests: requests})
+		errands = append(errands, errand{watch: watch, windowed: windowed, asked: now, requests: requests})
 	}
 	return errands
 }
@@ -56,23 +57,23 @@ func (s *session) errands(queue string, woken bool) (errands []errand) {
 // ownRequests claims from all of the worker's own buckets. With a backlog that fills a batch from
 // a quarter of them, it claims from two windows at once, half a turn apart, so that two sessions
 // of the server share the work. A window is twice what the last full batch came from.
-func ownRequests(queue string, share share, watch *watch) []domain.ClaimRequest {
+func ownRequests(queue string, share share, watch *watch, now time.Time) []domain.ClaimRequest {
 	buckets := rotated(share.buckets, watch.at)
 	half, window := len(buckets)/2, max(claimWindow, 2*watch.reach)
 	if share.ordered || watch.reach == 0 || half < window {
-		return []domain.ClaimRequest{ownRequest(queue, share, watch, buckets, false)}
+		return []domain.ClaimRequest{ownRequest(queue, share, watch, buckets, false, now)}
 	}
 	return []domain.ClaimRequest{
-		ownRequest(queue, share, watch, buckets[:window], false),
-		ownRequest(queue, share, watch, buckets[half:half+window], false),
+		ownRequest(queue, share, watch, buckets[:window], false, now),
+		ownRequest(queue, share, watch, buckets[half:half+window], false, now),
 	}
 }
 
-func ownRequest(queue string, share share, watch *watch, buckets []int, rung bool) domain.ClaimRequest {
+func ownRequest(queue string, share share, watch *watch, buckets []int, rung bool, now time.Time) domain.ClaimRequest {
 	if share.ordered {
 		return domain.ClaimRequest{Queue: queue, Lanes: true, Buckets: buckets}
 	}
-	return domain.ClaimRequest{Queue: queue, Buckets: buckets, Floors: watch.floorsOf(buckets, rung)}
+	return domain.ClaimRequest{Queue: queue, Buckets: buckets, Floors: watch.floorsOf(buckets, rung, now)}
 }
 
 // claimed is what came of one claim.
@@ -125,7 +126,7 @@ func (e errand) note(s *session, answers []claimed, full bool) (more bool) {
 	if !e.requests[0].Lanes {
 		for i, answer := range answers {
 			if answer.err == nil {
-				e.watch.saw(e.requests[i], answer.jobs, s.bucketCount, s.Clock.Now())
+				e.watch.saw(e.requests[i], answer.jobs, s.bucketCount, e.asked)
 			}
 		}
 	}

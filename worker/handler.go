@@ -59,8 +59,10 @@ func (h Handler) Synchronous() Handler {
 	return h
 }
 
-// HandleRest returns the handler of every kind that has no handler of its own. Without one,
-// jobs of an unknown kind are given back after a delay, for a worker that knows them.
+// HandleRest returns the handler of every kind that has no handler of its own. Without one, jobs
+// of an unknown kind are given back for 30 s, for a worker that knows them: while a deployment
+// rolls. Workers of one queue should run the same kinds, because with affinity the same worker
+// may take such a job again.
 func HandleRest(run func(ctx context.Context, job domain.ClaimedJob) error) Handler {
 	return Handler{run: run}
 }

@@ -40,27 +40,47 @@ func TestSaw_WhatAClaimHasSeen(t *testing.T) {
 	}
 }
 
-func TestFloors_EachBucketHasTheWideSlackInItsTurnAndTheDeepOnesSeldom(t *testing.T) {
+func TestFloors_EachBucketHasTheWiderSlacksInItsTurn(t *testing.T) {
 	t.Parallel()
-	seen := time.Date(2000, 1, 1, 12, 0, 0, 0, time.UTC)
-	w := &watch{seen: make([]time.Time, 3)}
-	for bucket := range w.seen {
-		w.seen[bucket] = seen
-	}
+	const claims, apart = 5000, 20 * time.Millisecond // In 100 s.
+	start := time.Date(2000, 1, 1, 12, 0, 0, 0, time.UTC)
+	job := domain.ClaimedJob{Claim: domain.Claim{Bucket: 2}, AvailableAt: start}
+	request := domain.ClaimRequest{Buckets: []int{0, 2}, Batch: 8}
+	w := &watch{}
+	w.saw(request, []domain.ClaimedJob{job}, 3, start)
 	times := map[time.Duration]int{}
-	for range deepestShare {
-		for _, floor := range w.floorsOf([]int{0, 2}, false) {
-			times[seen.Sub(floor)]++
+	for i := range claims {
+		now := start.Add(time.Duration(i+1) * apart)
+		for _, floor := range w.floorsOf(request.Buckets, false, now) {
+			times[start.Sub(floor)]++
 		}
-		w.turnTo([]domain.ClaimRequest{{Buckets: []int{0, 2}, Batch: 1}}, []claimed{{}}, false)
+		w.saw(request, []domain.ClaimedJob{job}, 3, now)
 	}
 	want := map[time.Duration]int{
-		deepestSlack: 2,
-		deepSlack:    2 * (deepestShare/deepShare - 1),
-		wideSlack:    2 * (deepestShare/wideShare - deepestShare/deepShare),
-		narrowSlack:  2 * (deepestShare - deepestShare/wideShare),
+		50 * time.Second:       2 * 5,
+		5 * time.Second:        2 * (50 - 5),
+		500 * time.Millisecond: 2 * (500 - 50),
+		50 * time.Millisecond:  2 * (claims - 500),
 	}
 	if !maps.Equal(times, want) {
-		t.Errorf("in 512 claims of two buckets: %v, want %v", times, want)
+		t.Errorf("in %d claims of two buckets: %v, want %v", claims, times, want)
+	}
+}
+
+// A bucket that was asked for and not reached, because the batch was full, keeps its turn.
+func TestFloors_TurnIsOfTheBucketsThatWereReached(t *testing.T) {
+	t.Parallel()
+	start := time.Date(2000, 1, 1, 12, 0, 0, 0, time.UTC)
+	job := domain.ClaimedJob{Claim: domain.Claim{Bucket: 0}, AvailableAt: start}
+	w := &watch{}
+	w.saw(domain.ClaimRequest{Buckets: []int{0, 1}, Batch: 8}, []domain.ClaimedJob{job}, 2, start)
+	later := start.Add(time.Minute)
+	w.saw(domain.ClaimRequest{Buckets: []int{0, 1}, Batch: 1}, []domain.ClaimedJob{job}, 2, later)
+	floors := w.floorsOf([]int{0, 1}, false, later)
+	if got, want := start.Sub(floors[0]), narrowSlack; got != want {
+		t.Errorf("the slack of the bucket that filled the batch is %s, want %s", got, want)
+	}
+	if got, want := start.Sub(floors[1]), 50*time.Second; got != want {
+		t.Errorf("the slack of the bucket that was not reached is %s, want %s", got, want)
 	}
 }

@@ -57,9 +57,9 @@ func TestSweep_LateCommitIsFoundWithinTwoSecondsThoughTheWorkerIsBusy(t *testing
 func TestFloor_LeavesRoomForTransactionsUnderWay(t *testing.T) {
 	t.Parallel()
 	for open, within := range map[time.Duration]time.Duration{
-		40 * time.Millisecond:  5 * time.Millisecond,  // The next claim.
-		400 * time.Millisecond: 20 * time.Millisecond, // One of the next eight.
-		4 * time.Second:        time.Second,           // One of the next 64, or the sweep.
+		40 * time.Millisecond:   5 * time.Millisecond,    // The next claim.
+		250 * time.Millisecond:  205 * time.Millisecond,  // One in the next 200 ms.
+		2500 * time.Millisecond: 2005 * time.Millisecond, // One in the next two seconds, or the sweep.
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			started := map[domain.JobID]time.Duration{}
@@ -67,7 +67,7 @@ func TestFloor_LeavesRoomForTransactionsUnderWay(t *testing.T) {
 			goOn(time.Second)
 			late := w.enqueue(model.NewJob{Key: sameBucket, Delay: -open})
 			committed := w.elapsed()
-			goOn(100 * time.Millisecond)
+			goOn(2 * time.Second)
 			if at, found := started[late]; !found || at-committed > within {
 				t.Errorf("open for %s: found: %t, after %s, want within %s", open, found, at-committed, within)
 			}
