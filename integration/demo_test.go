@@ -235,11 +235,11 @@ func TestDemo_EndedInTheMiddleLeavesNothingBehind(t *testing.T) {
 	}{
 		{"killed during initdb", "", -1, func(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) }},
 		{"killed while a worker is paused", "(SIGSTOP)", -1, func(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) }},
-		{"killed after the first crash", "jobs; their leases end within", -1, func(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) }},
+		{"killed after the first crash", " held ", -1, func(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) }},
 		{"Ctrl-C as it begins", "holdfast demo: ", 130, func(pid int) error { return syscall.Kill(-pid, syscall.SIGINT) }},
 		{"Ctrl-C while a worker is paused", "(SIGSTOP)", 130, func(pid int) error { return syscall.Kill(-pid, syscall.SIGINT) }},
-		{"Ctrl-C after the first crash", "jobs; their leases end within", 130, func(pid int) error { return syscall.Kill(-pid, syscall.SIGINT) }},
-		{"SIGTERM after the first crash", "jobs; their leases end within", 130, func(pid int) error { return syscall.Kill(pid, syscall.SIGTERM) }},
+		{"Ctrl-C after the first crash", " held ", 130, func(pid int) error { return syscall.Kill(-pid, syscall.SIGINT) }},
+		{"SIGTERM after the first crash", " held ", 130, func(pid int) error { return syscall.Kill(pid, syscall.SIGTERM) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
